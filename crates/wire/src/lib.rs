@@ -40,3 +40,14 @@ impl Time {
         self.0 as f64 / 1000.0
     }
 }
+
+/// The hash by which texts are told apart in tags, reports and traces: 64-bit FNV-1a, folded to 32 bits.
+#[must_use]
+pub fn text_hash(bytes: &[u8]) -> u32 {
+    let hash = bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    #[expect(clippy::cast_possible_truncation, reason = "folding takes both halves")]
+    let folded = (hash >> 32) as u32 ^ hash as u32;
+    folded
+}

@@ -1,0 +1,1 @@
+//! How long feedback takes, cold and warm.

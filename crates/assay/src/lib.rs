@@ -1,0 +1,10 @@
+//! The judge: it runs scenarios against loops in a simulated and in a real world, checks language
+//! servers, and measures latency. It words nothing for people; `report` does.
+
+pub mod latency;
+pub mod protocol;
+pub mod real;
+pub mod results;
+pub mod server;
+pub mod sim;
+pub mod world;

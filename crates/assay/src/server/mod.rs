@@ -1,0 +1,1 @@
+//! What a language server owes a loop, checked.

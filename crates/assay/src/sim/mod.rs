@@ -1,0 +1,1 @@
+//! The simulated world: discrete events, a virtual clock, bytes through bounded pipes.

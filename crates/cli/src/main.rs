@@ -1,0 +1,2 @@
+//! The `lsp-assay` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Scriptable fake language servers.

@@ -1,0 +1,2 @@
+//! The `fake-lsp` command.
+fn main() {}
