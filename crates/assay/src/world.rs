@@ -92,7 +92,8 @@ pub trait World {
     /// # Errors
     /// When the harness can't.
     fn remove_file(&mut self, path: &str) -> Result<(), HarnessError>;
-    /// Hands an operation to the loop. Operations may overlap.
+    /// Hands an operation to the loop. Operations may overlap. The first is `start`, in which the world
+    /// fills in the root and, where it is empty, each server's command.
     ///
     /// # Errors
     /// When the harness can't, not when the loop doesn't take it.
