@@ -1,6 +1,7 @@
 //! The judge: it runs scenarios against loops in a simulated and in a real world, checks language
 //! servers, and measures latency. It words nothing for people; `report` does.
 
+pub mod fixture;
 pub mod latency;
 pub mod protocol;
 pub mod real;
