@@ -55,7 +55,7 @@ impl ErrorCode {
 }
 
 /// The error member of a response.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct ResponseError {
     /// What kind of error.
     pub code: ErrorCode,

@@ -1,0 +1,155 @@
+//! Errors of what people write, each with its file, line, column and what was expected there. Shown as
+//! a sentence by `Display`, and with the offending lines by `miette`.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use miette::{Diagnostic, NamedSource, SourceSpan};
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// The longest text that is parsed, in bytes.
+pub const SOURCE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A named text that errors point into.
+#[derive(Clone, Debug)]
+pub struct Source {
+    name: Arc<str>,
+    text: Arc<str>,
+}
+
+impl Source {
+    /// A text under the name that errors show, such as its path.
+    pub fn new(name: impl AsRef<str>, text: impl AsRef<str>) -> Self {
+        Self { name: name.as_ref().into(), text: text.as_ref().into() }
+    }
+
+    /// The name that errors show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// An error at the bytes `span` of the text. `what` is wrong, as a sentence fragment; `label` stands
+    /// at the place and says what was expected there.
+    pub fn error_at(&self, span: Range<usize>, what: impl Into<String>, label: impl Into<String>) -> ParseError {
+        let start = floor_char_boundary(&self.text, span.start);
+        let end = floor_char_boundary(&self.text, span.end.max(start));
+        let before = &self.text[..start];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        ParseError(Box::new(Place {
+            name: Arc::clone(&self.name),
+            what: what.into(),
+            label: label.into(),
+            help: None,
+            source_code: NamedSource::new(&self.name, Arc::clone(&self.text)),
+            span: SourceSpan::from(start..end),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }))
+    }
+}
+
+fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// What is wrong in a scenario or a script, and where.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct ParseError(Box<Place>);
+
+#[derive(Debug, Error, Diagnostic)]
+#[error("{name}:{line}:{column}: {what}")]
+struct Place {
+    name: Arc<str>,
+    what: String,
+    label: String,
+    #[help]
+    help: Option<String>,
+    #[source_code]
+    source_code: NamedSource<Arc<str>>,
+    #[label("{label}")]
+    span: SourceSpan,
+    line: usize,
+    column: usize,
+}
+
+impl ParseError {
+    /// The file's name as it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// What is wrong, without the place.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.0.what
+    }
+
+    /// The line, from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.0.line
+    }
+
+    /// The column, from 1, in Unicode scalar values.
+    #[must_use]
+    pub fn column(&self) -> usize {
+        self.0.column
+    }
+
+    /// Adds a sentence that says what to do.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+}
+
+impl Diagnostic for ParseError {
+    fn help<'a>(&'a self) -> Option<Box<dyn std::fmt::Display + 'a>> {
+        self.0.help()
+    }
+
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        self.0.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
+        self.0.labels()
+    }
+}
+
+/// Parses TOML into `T`.
+///
+/// # Errors
+/// The first mistake with its place; also when the text is over [`SOURCE_BYTES_MAX`].
+pub fn parse_toml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, ParseError> {
+    if text.len() > SOURCE_BYTES_MAX {
+        let source = Source::new(name, "");
+        return Err(source.error_at(0..0, format!("larger than {SOURCE_BYTES_MAX} bytes"), "not read"));
+    }
+    toml::from_str(text).map_err(|error| {
+        let source = Source::new(name, text);
+        let what = error.message().lines().collect::<Vec<_>>().join("; ");
+        let (what, label) = split_expectation(&what);
+        source.error_at(error.span().unwrap_or(0..0), what, label)
+    })
+}
+
+/// Serde says "unknown field `x`, expected one of `a`, `b`": the second half belongs at the place.
+fn split_expectation(message: &str) -> (String, String) {
+    match message.find(", expected ") {
+        Some(at) => (message[..at].to_owned(), message[at + 2..].to_owned()),
+        None => (message.to_owned(), "here".to_owned()),
+    }
+}
