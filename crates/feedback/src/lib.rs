@@ -10,6 +10,8 @@ mod certificate;
 mod event;
 mod policy;
 mod report;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 mod server;
 
 pub use certificate::{Certificate, MessageRef, Rule};

@@ -1,0 +1,92 @@
+//! Where programs are looked for: the absolute folders of `PATH`, and never the workspace, whose files
+//! may come from a stranger.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Folders of `PATH` beyond this many are not looked at.
+const FOLDERS_MAX: usize = 512;
+
+/// The folders in which bare names are looked for, and those that were refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SearchPath {
+    /// Looked in, in order.
+    pub folders: Vec<PathBuf>,
+    /// Not looked in, because they are relative or inside the workspace.
+    pub refused: Vec<PathBuf>,
+}
+
+impl SearchPath {
+    /// Splits the value of a `PATH` variable. Relative entries, and with a workspace all entries inside
+    /// it (also through links), are refused.
+    #[must_use]
+    pub fn new(path: &OsStr, workspace: Option<&Path>) -> Self {
+        let mut search = Self::default();
+        let workspace = workspace.map(|root| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
+        for folder in std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty()).take(FOLDERS_MAX) {
+            let inside = |root: &PathBuf| {
+                folder.starts_with(root) || folder.canonicalize().is_ok_and(|real| real.starts_with(root))
+            };
+            let refused = folder.is_relative() || workspace.as_ref().is_some_and(inside);
+            let list = if refused { &mut search.refused } else { &mut search.folders };
+            if !list.contains(&folder) {
+                list.push(folder);
+            }
+        }
+        search
+    }
+
+    /// The `PATH` of this process.
+    #[must_use]
+    pub fn of_environment(workspace: Option<&Path>) -> Self {
+        Self::new(&std::env::var_os("PATH").unwrap_or_default(), workspace)
+    }
+
+    /// The first executable file of that name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<PathBuf> {
+        self.folders.iter().map(|folder| folder.join(name)).find(|path| is_executable(path))
+    }
+
+    /// The folders in words, for errors.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        if self.folders.is_empty() {
+            return "no folder, since PATH names none that may be used".to_owned();
+        }
+        let shown: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
+        format!("the folders of PATH: {}", shown.join(", "))
+    }
+}
+
+/// Whether this is a regular file that somebody may execute.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_a_stranger_may_fill_are_refused() {
+        let workspace = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let inside = workspace.path().join("bin");
+        std::fs::create_dir(&inside).unwrap();
+        let link = outside.path().join("link");
+        std::os::unix::fs::symlink(&inside, &link).unwrap();
+        let program = outside.path().join("server");
+        std::fs::write(&program, "").unwrap();
+
+        let path = format!("relative:.::{}:{}:{}", inside.display(), link.display(), outside.path().display());
+        let search = SearchPath::new(OsStr::new(&path), Some(workspace.path()));
+        assert_eq!(search.folders, [outside.path()]);
+        assert_eq!(search.refused, [Path::new("relative"), Path::new("."), &inside, &link]);
+
+        assert_eq!(search.find("server"), None, "not executable");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(search.find("server"), Some(program));
+    }
+}
