@@ -6,18 +6,39 @@
 //! After an edit, a call ends in exactly one of five [`Conclusion`]s, and carries the
 //! [`Certificate`] that justifies it: the messages it rests on and the rule that was applied.
 
-mod certificate;
+mod answers;
+mod call;
+mod capabilities;
+pub mod certificate;
+mod clean;
+mod client;
+mod core;
+mod diagnostic;
+mod document;
 mod event;
+mod fault;
+mod learned;
 mod policy;
+mod pull;
+mod push;
+mod render;
 mod report;
+mod roots;
 #[cfg(feature = "runtime")]
 pub mod runtime;
 mod server;
+mod session;
+mod sync;
+mod text;
+mod uri;
 
 pub use certificate::{Certificate, MessageRef, Rule};
+pub use core::Loop;
 pub use event::{
     Answer, CallId, Command, Effect, Event, ExitStatus, FileError, FileKind, OpId, ProcessId, Record, Request, Signal,
 };
+#[cfg(feature = "mutants")]
+pub use fault::Fault;
 pub use policy::Policy;
 pub use report::{
     Conclusion, Counts, Finding, KnownBy, Note, Place, Reason, Report, Severity, TextHash, Timings, ToldBefore,

@@ -29,8 +29,10 @@ pub struct Policy {
     pub pulls_max: u32,
     /// Wait for the answer to `shutdown`.
     pub shutdown_budget: Duration,
-    /// Wait for the process to end after `exit`, and again after each signal.
+    /// Wait for the process to end by itself after `exit`: some need a moment to write their index.
     pub exit_budget: Duration,
+    /// Wait for the process group to end after `SIGTERM`, before `SIGKILL`.
+    pub terminate_budget: Duration,
     /// Starts of one server at most within [`Self::restart_window`].
     pub starts_max: u32,
     /// See [`Self::starts_max`].
@@ -67,7 +69,8 @@ impl Default for Policy {
             retrigger_pause: Duration::from_millis(50),
             pulls_max: 10,
             shutdown_budget: Duration::from_millis(500),
-            exit_budget: Duration::from_millis(500),
+            exit_budget: Duration::from_millis(1_500),
+            terminate_budget: Duration::from_millis(500),
             // LSP 3.17 implementation considerations: five crashes in three minutes are enough.
             starts_max: 5,
             restart_window: Duration::from_secs(180),

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Certificate;
 
-/// The first 32 bits of a text's FNV-1a hash, shown as eight hex digits.
+/// A text's hash (see [`wire::text_hash`]), shown as eight hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextHash(pub u32);
 
 impl TextHash {
-    /// The hash of a text (64-bit FNV-1a folded to 32 bits).
+    /// The hash of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         wire::text_hash(text.as_bytes()).into()
@@ -109,7 +109,7 @@ pub struct Place {
 }
 
 /// One diagnostic, cleaned: no control, escape or bidirectional characters, bounded lengths.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Finding {
     /// Relative to the workspace, with `/`.
     pub path: String,
@@ -261,4 +261,6 @@ pub struct Report {
     /// The file's place on disk, for hosts.
     #[serde(skip)]
     pub file: PathBuf,
+    #[serde(skip)]
+    pub(crate) faults: crate::fault::Faults,
 }

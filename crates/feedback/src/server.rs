@@ -33,7 +33,7 @@ pub enum Launch {
 pub struct ServerSpec {
     /// Its name in reports.
     pub name: String,
-    /// Extensions with their language ids, such as `(".py", "python")`.
+    /// Ends of file names with their language ids, such as `(".py", "python")` or `("Dockerfile", "dockerfile")`.
     pub extensions: Vec<(String, String)>,
     /// Names of files or folders that mark a root, looked for from the file upward; without a match
     /// the workspace is the root.
@@ -46,4 +46,14 @@ pub struct ServerSpec {
     pub settings: Value,
     /// Whether a conclusion needs this server. Others only add findings and notes.
     pub required: bool,
+}
+
+impl ServerSpec {
+    /// The language id of a file that this server covers, by the longest matching end of its name.
+    #[must_use]
+    pub fn language_id(&self, path: &std::path::Path) -> Option<&str> {
+        let name = path.file_name()?.to_str()?;
+        let covering = self.extensions.iter().filter(|(extension, _)| name.ends_with(extension.as_str()));
+        covering.max_by_key(|(extension, _)| extension.len()).map(|(_, language_id)| language_id.as_str())
+    }
 }
