@@ -1,1 +1,17 @@
-//! The real world: processes and pipes.
+//! The real world: loops and fake servers as processes, joined by pipes and a control socket. What a
+//! scenario means and what is judged live elsewhere; this makes the same things happen for real.
+
+mod adapter;
+mod control;
+mod launcher;
+mod lines;
+mod process;
+mod subject;
+mod world;
+
+pub use launcher::FakeCommand;
+pub use subject::{AdapterCommand, Subject};
+pub use world::{RealWorld, ServerSetup, Setup};
+
+#[cfg(test)]
+mod tests;
