@@ -61,7 +61,7 @@ impl SearchPath {
 }
 
 /// Whether this is a regular file that somebody may execute.
-pub(crate) fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 

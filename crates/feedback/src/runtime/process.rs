@@ -345,7 +345,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_on_stderr_neither_blocks_nor_grows() {
-        let script = "i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789é; i=$((i+1)); done >&2";
+        let script =
+            "i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789é; i=$((i+1)); done >&2";
         let mut process = ServerProcess::spawn(&sh(script)).unwrap();
         process.wait().await.unwrap();
         let tail = process.stderr_tail();
