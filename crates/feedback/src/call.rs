@@ -51,6 +51,11 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    /// Whether another call waits for the same document at the same server.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.client == other.client && self.document == other.document
+    }
+
     /// When the wait for this server ends, and whether that is final.
     pub(crate) fn ends(&self, asked: Time, client: &Client, policy: &Policy) -> Time {
         let total = asked.after(policy.total_budget);

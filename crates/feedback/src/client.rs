@@ -299,8 +299,8 @@ impl Client {
         }
     }
 
-    /// A call about this document has ended with or without a conclusion.
-    pub(crate) fn call_ended(&mut self, key: &[u8], concluded: bool, io: &mut Io<'_>) {
+    /// A call about this document has ended with or without a conclusion; `alone` if no other waits for it.
+    pub(crate) fn call_ended(&mut self, key: &[u8], concluded: bool, alone: bool, io: &mut Io<'_>) {
         self.calls_ended += 1;
         self.concluded |= concluded;
         let Some(document) = self.documents.get_mut(key) else { return };
@@ -308,7 +308,7 @@ impl Client {
             document.concluded = Some(document.revision);
             return;
         }
-        let Some(session) = &mut self.session else { return };
+        let Some(session) = self.session.as_mut().filter(|_| alone) else { return };
         crate::pull::give_up(document, session, io);
         // What is being skipped would swallow every later message with it.
         if session.skipping() {

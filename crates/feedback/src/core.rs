@@ -436,7 +436,9 @@ impl Loop {
             })
             .collect();
         drop(outcomes);
-        self.learn(&call, &report, &concluded, now, effects);
+        if !superseded {
+            self.learn(&call, &report, &concluded, now, effects);
+        }
         let told = matches!(report.conclusion, Conclusion::Errors | Conclusion::Clean).then(|| call::digest(&report));
         let answer = if self.faults.has(Fault::FailsTheEdit) && report.conclusion == Conclusion::Unavailable {
             Answer::Refused { reason: "the language server failed".to_owned() }
@@ -471,7 +473,8 @@ impl Loop {
             if concluded && stage == Stage::Ended && report.known_by == Some(KnownBy::Inferred) {
                 client.watched(&part.document);
             }
-            client.call_ended(&part.document, concluded, &mut io);
+            let alone = !self.calls.iter().any(|other| other.parts.iter().any(|others| others.is_same(part)));
+            client.call_ended(&part.document, concluded, alone, &mut io);
         }
     }
 

@@ -1,5 +1,5 @@
 //! The loop broken on purpose, in one named way each, so that the checks of a judge can be shown to
-//! fail. Only with the cargo feature `mutants`; never for production.
+//! fail. The names are always there; a fault can be switched on only with the cargo feature `mutants`.
 
 /// One deliberate fault of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

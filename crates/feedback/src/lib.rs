@@ -37,7 +37,6 @@ pub use core::Loop;
 pub use event::{
     Answer, CallId, Command, Effect, Event, ExitStatus, FileError, FileKind, OpId, ProcessId, Record, Request, Signal,
 };
-#[cfg(feature = "mutants")]
 pub use fault::Fault;
 pub use policy::Policy;
 pub use report::{

@@ -209,7 +209,7 @@ mod tests {
             let change = text.change_to(&new);
             let mut applied = old.clone();
             applied.replace_range(change.start..change.end, change.replacement);
-            prop_assert_eq!(applied, new);
+            prop_assert_eq!(&applied, &new);
             for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
                 prop_assert!(text.position(change.start, encoding) <= text.position(change.end, encoding));
             }
