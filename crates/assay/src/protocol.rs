@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub mod reference;
+
 /// Version of the protocol, in `start`.
 pub const PROTOCOL_VERSION: u32 = 1;
 
@@ -100,6 +102,13 @@ pub struct Server {
     /// `initializationOptions`.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub initialization_options: serde_json::Value,
+    /// Whether a conclusion needs this server; if absent, it does.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub required: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One line from the loop to the judge.
