@@ -73,10 +73,12 @@ pub(super) async fn run(
             () = process.leader_ended() => break,
         }
     }
-    let _ = timeout(OUTPUT_GRACE, &mut output_end).await;
+    let delivered = timeout(OUTPUT_GRACE, &mut output_end).await.is_ok();
     let status = process.wait().await.unwrap_or(ExitStatus::default());
     drop(ended);
-    let _ = output_end.await;
+    if !delivered {
+        let _ = output_end.await;
+    }
     drop(pipes);
     send(&events, Event::Exited { process: id, status, stderr_tail: process.stderr_tail() }).await;
 }
