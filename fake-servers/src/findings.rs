@@ -97,3 +97,22 @@ pub(crate) fn width(text: &str, encoding: Encoding) -> u32 {
     };
     u32::try_from(units).unwrap_or(u32::MAX)
 }
+
+impl Finding {
+    /// The finding as the protocol writes it; with `tagged`, message and code carry its tag.
+    #[must_use]
+    pub fn to_diagnostic(&self, tagged: bool) -> serde_json::Value {
+        let Self { line, start, end, severity, code, words, tag } = self;
+        let (code, message) = match tagged {
+            true => (format!("{code}-{tag}"), format!("{tag} {words}").trim_end().to_owned()),
+            false => (code.clone(), words.clone()),
+        };
+        serde_json::json!({
+            "range": { "start": { "line": line, "character": start }, "end": { "line": line, "character": end } },
+            "severity": severity,
+            "code": code,
+            "source": "fake",
+            "message": message,
+        })
+    }
+}
