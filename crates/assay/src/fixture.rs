@@ -34,7 +34,7 @@ pub struct Expects {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Texts {
     /// `pre + pad * k + (bad | ok) + post`, with `{k}` replaced in the middle part.
-    Template { pre: String, pad: String, bad: String, ok: String, post: String },
+    Template { pre: String, pad: String, bad: String, ok: String, post: String, wide: String },
     /// Texts of a user; `k` blank lines at the end make each text new.
     Given { broken: String, fixed: String },
 }
@@ -49,6 +49,8 @@ struct Row {
     /// `pre`, `pad`, `bad`, `ok`, `post`.
     texts: [&'static str; 5],
     words: &'static [&'static str],
+    /// What may stand before the middle part on its line, with characters of two and of four bytes.
+    wide: &'static str,
     /// Fragments that random edits insert, some of them valid, some not, some with characters of two
     /// to four bytes.
     play: &'static [&'static str],
@@ -143,6 +145,7 @@ const TABLE: &[Row] = &[
         files: &[("pyrightconfig.json", "{}\n"), ("pyproject.toml", "[project]\nname = \"x\"\nversion = \"0\"\n")],
         texts: ["def f(a: int) -> int:\n    return a\n\n\n", "# pad\n", "x{k}: int = \"s\"\n", "x{k}: int = 1\n", ""],
         words: &["reportAssignmentType", "invalid-assignment", "bad-assignment", "assignable"],
+        wide: "\"é😀\"; ",
         play: PYTHON_PLAY,
     },
     Row {
@@ -152,6 +155,7 @@ const TABLE: &[Row] = &[
         files: &[],
         texts: ["import os\n\nprint(os.name)\n", "# pad\n", "print(missing_{k})\n", "print({k})\n", ""],
         words: &["F821", "ndefined name"],
+        wide: "\"é😀\"; ",
         play: PYTHON_PLAY,
     },
     Row {
@@ -161,6 +165,7 @@ const TABLE: &[Row] = &[
         files: &[],
         texts: ["a = 1\n", "# pad\n", "b{k} = = 2\n", "b{k} = 2\n", ""],
         words: &["SyntaxError"],
+        wide: "\"é😀\"; ",
         play: PYTHON_PLAY,
     },
     Row {
@@ -183,6 +188,7 @@ const TABLE: &[Row] = &[
             "",
         ],
         words: &["2322", "not assignable"],
+        wide: "/* é😀 */ ",
         play: TYPESCRIPT_PLAY,
     },
     Row {
@@ -198,6 +204,7 @@ const TABLE: &[Row] = &[
             "  return y{k};\n}\n",
         ],
         words: &["undeclared_var_use", "undeclared"],
+        wide: "/* é😀 */ ",
         play: C_PLAY,
     },
     Row {
@@ -207,6 +214,7 @@ const TABLE: &[Row] = &[
         files: &[],
         texts: ["ok\n", "pad\n", "ERROR E{k} boom\n", "ok {k}\n", ""],
         words: &["boom"],
+        wide: "é😀 ",
         play: FAKE_PLAY,
     },
 ];
@@ -220,7 +228,7 @@ impl Row {
             file_name: self.file_name.to_owned(),
             files: self.files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect(),
             expects: Expects { line: true, words: own(self.words) },
-            texts: Texts::Template { pre, pad, bad, ok, post },
+            texts: Texts::Template { pre, pad, bad, ok, post, wide: self.wide.to_owned() },
             play: own(self.play),
         }
     }
@@ -290,6 +298,16 @@ impl Fixture {
         match &self.texts {
             Texts::Template { pre, pad, bad, post, .. } => fill(pre, pad, bad, post, k),
             Texts::Given { broken, .. } => blank_lines_behind(broken, k),
+        }
+    }
+
+    /// [`Fixture::broken`] with characters of two and of four bytes before the error on its line, if the
+    /// language is known.
+    #[must_use]
+    pub fn broken_behind_wide(&self, k: usize) -> Option<String> {
+        match &self.texts {
+            Texts::Template { pre, pad, bad, post, wide, .. } => Some(fill(pre, pad, &format!("{wide}{bad}"), post, k)),
+            Texts::Given { .. } => None,
         }
     }
 

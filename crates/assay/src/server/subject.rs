@@ -1,0 +1,75 @@
+//! The server under test: its command, the workspace it is shown, and what has been learnt of its pace.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use wire::Time;
+
+use super::rhythm::Rhythm;
+use crate::fixture::Fixture;
+
+/// One server under test and everything that its sessions share.
+pub(crate) struct Subject {
+    /// Its command, as a person would type it.
+    pub(crate) name: String,
+    pub(crate) command: feedback::Command,
+    pub(crate) root: PathBuf,
+    pub(crate) fixture: Fixture,
+    /// What `workspace/configuration` is answered from, by dotted section.
+    pub(crate) settings: Value,
+    /// How fast it was seen to be.
+    pub(crate) rhythm: Cell<Rhythm>,
+    origin: Instant,
+}
+
+/// How long any answer may take before it counts as none.
+pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// How long a process may live on when it should end.
+pub(crate) const EXIT_MAX: Duration = Duration::from_secs(5);
+
+/// How long findings may take to settle after an edit.
+pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(20);
+
+impl Subject {
+    pub(crate) fn new(
+        name: String,
+        command: feedback::Command,
+        root: &Path,
+        fixture: Fixture,
+        settings: Value,
+    ) -> Self {
+        Self {
+            name,
+            command,
+            root: root.to_owned(),
+            fixture,
+            settings,
+            rhythm: Cell::default(),
+            origin: Instant::now(),
+        }
+    }
+
+    /// The probed file's URI.
+    pub(crate) fn uri(&self) -> String {
+        uri_of(&self.root.join(&self.fixture.file_name))
+    }
+
+    /// Now, on the run's clock.
+    pub(crate) fn now(&self) -> Time {
+        Time::ZERO.after(self.origin.elapsed())
+    }
+}
+
+/// The `file:` URI of an absolute path.
+pub(crate) fn uri_of(path: &Path) -> String {
+    url::Url::from_file_path(path).map_or_else(|()| format!("file://{}", path.display()), String::from)
+}
+
+/// What makes two URIs name one file, however each is escaped.
+pub(crate) fn same_uri(one: &str, other: &str) -> bool {
+    let path = |uri: &str| url::Url::parse(uri).ok().and_then(|url| url.to_file_path().ok());
+    one == other || path(one).is_some_and(|one| Some(one) == path(other))
+}
