@@ -2,10 +2,14 @@
 //! servers, and measures latency. It words nothing for people; `report` does.
 
 pub mod fixture;
+mod history;
 pub mod latency;
+mod laws;
 pub mod protocol;
 pub mod real;
 pub mod results;
+pub mod runner;
 pub mod server;
 pub mod sim;
+pub mod suite;
 pub mod world;

@@ -2,7 +2,7 @@
 //! point at the place, and the JSON Schemas that editors use. Nothing here runs a script or a scenario.
 
 pub mod error;
-mod scenario;
+pub mod scenario;
 pub mod script;
 pub mod value;
 
