@@ -145,7 +145,7 @@ impl<M: Machine> Driver<M> {
             Effect::Spawn { process, command } => {
                 let (orders, received) = mpsc::channel(ORDERS_MAX);
                 self.processes.insert(process, orders);
-                self.tasks.spawn(pipes::run(process, command, received, self.events.clone()));
+                self.tasks.spawn(pipes::run(process, command, self.root.clone(), received, self.events.clone()));
             }
             Effect::Write { process, op, bytes } => self.write(process, op, bytes),
             Effect::CloseInput { process } => self.order(process, Order::CloseInput),

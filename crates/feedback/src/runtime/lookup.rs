@@ -52,11 +52,17 @@ impl SearchPath {
     /// The folders in words, for errors.
     #[must_use]
     pub fn in_words(&self) -> String {
-        if self.folders.is_empty() {
-            return "no folder, since PATH names none that may be used".to_owned();
+        let list = |folders: &[PathBuf]| {
+            folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let refused = match self.refused.as_slice() {
+            [] => String::new(),
+            refused => format!(" (and not in {}: relative, or inside the workspace)", list(refused)),
+        };
+        match self.folders.as_slice() {
+            [] => format!("no folder, since PATH names none that may be used{refused}"),
+            folders => format!("the folders of PATH: {}{refused}", list(folders)),
         }
-        let shown: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
-        format!("the folders of PATH: {}", shown.join(", "))
     }
 }
 

@@ -1,6 +1,7 @@
 //! One server process and its pipes, as tasks: bytes come out in chunks with back-pressure, one write
 //! goes in at a time, and the end is told after the output, soon even if somebody keeps the pipe open.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -41,10 +42,11 @@ pub(super) enum Order {
 pub(super) async fn run(
     id: ProcessId,
     command: Command,
+    workspace: PathBuf,
     mut orders: mpsc::Receiver<Order>,
     events: mpsc::Sender<Event>,
 ) {
-    let mut process = match start(command).await {
+    let mut process = match start(command, workspace).await {
         Ok(process) => process,
         Err(error) => return send(&events, Event::SpawnFailed { process: id, error }).await,
     };
@@ -84,8 +86,8 @@ pub(super) async fn run(
 }
 
 /// Looking for a program and forking may block; neither is to hold up the loop.
-async fn start(command: Command) -> Result<ServerProcess, String> {
-    match tokio::task::spawn_blocking(move || ServerProcess::spawn(&command)).await {
+async fn start(command: Command, workspace: PathBuf) -> Result<ServerProcess, String> {
+    match tokio::task::spawn_blocking(move || ServerProcess::spawn_outside(&command, Some(&workspace))).await {
         Ok(Ok(process)) => Ok(process),
         Ok(Err(error)) => Err(error.to_string()),
         Err(error) => Err(format!("the task that starts it failed: {error}")),

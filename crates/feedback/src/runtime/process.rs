@@ -119,7 +119,15 @@ impl ServerProcess {
     /// # Errors
     /// [`SpawnError`] says what was looked for, and where.
     pub fn spawn(command: &Command) -> Result<Self, SpawnError> {
-        let program = resolve(&command.program)?;
+        Self::spawn_outside(command, None)
+    }
+
+    /// As [`Self::spawn`], and a bare name is not looked for in folders inside the workspace.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn spawn_outside(command: &Command, workspace: Option<&Path>) -> Result<Self, SpawnError> {
+        let program = resolve(&command.program, workspace)?;
         if !command.cwd.is_dir() {
             return Err(SpawnError::NoDirectory(command.cwd.clone()));
         }
@@ -243,12 +251,12 @@ fn watch(pid: Pid) -> Option<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
     tokio::io::unix::AsyncFd::with_interest(descriptor, tokio::io::Interest::READABLE).ok()
 }
 
-fn resolve(program: &Path) -> Result<PathBuf, SpawnError> {
+fn resolve(program: &Path, workspace: Option<&Path>) -> Result<PathBuf, SpawnError> {
     let bare = program.components().count() == 1 && program.is_relative();
     let Some(name) = program.to_str().filter(|_| bare) else {
         return check_executable(program);
     };
-    let search = SearchPath::of_environment(None);
+    let search = SearchPath::of_environment(workspace);
     search.find(name).ok_or_else(|| SpawnError::NotFound {
         program: name.to_owned(),
         looked: search.in_words(),

@@ -48,7 +48,7 @@ async fn run(deadline: Option<Time>, react: impl FnMut(&Event) -> Vec<Effect> + 
 
 fn spawn(script: &str) -> Effect {
     let args = vec!["-c".to_owned(), script.to_owned()];
-    let command = Command { program: "sh".into(), args, env: Vec::new(), cwd: "/".into() };
+    let command = Command { program: "/bin/sh".into(), args, env: Vec::new(), cwd: "/".into() };
     Effect::Spawn { process: PROCESS, command }
 }
 
