@@ -28,7 +28,7 @@ pub enum Rule {
     /// A pull was sent after the newest sync and answered. Messages: the sync, then one request and
     /// one response per provider.
     Pulled,
-    /// A push without a version came, and no other for at least this long. Messages: the sync, the push.
+    /// A push without a version came, and no other but for older versions for at least this long. Messages: the sync, the push.
     Settled {
         /// Microseconds without a further result.
         quiet_us: u64,
@@ -165,10 +165,13 @@ impl Checker<'_> {
         Ok(findings as u64)
     }
 
-    /// No other push for the document came since, and at least so long has passed.
+    /// No other push that may be for this text came since, and at least so long has passed.
     fn check_quiet(&self, push: MessageRef, quiet_us: u64) -> Result<(), String> {
-        let later = self
-            .ours(Direction::ToClient, push.seq + 1, |message| message["method"] == "textDocument/publishDiagnostics");
+        let of_older =
+            |version: &Value| version.as_i64().is_some_and(|version| version < self.certificate.version.into());
+        let later = self.ours(Direction::ToClient, push.seq + 1, |message| {
+            message["method"] == "textDocument/publishDiagnostics" && !of_older(&message["params"]["version"])
+        });
         if let Some(seq) = later {
             return Err(format!("message {seq} to the client came within the quiet"));
         }

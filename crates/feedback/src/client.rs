@@ -42,6 +42,8 @@ pub(crate) struct Client {
     pub(crate) calls_ended: u64,
     /// Whether the current process has concluded about anything.
     concluded: bool,
+    /// Which pipe of the current process is gone.
+    cut_off_how: String,
     note: Option<String>,
     note_told: bool,
     /// Keys of documents about which something was said since [`Self::take_changed`].
@@ -63,6 +65,7 @@ impl Client {
             learned: Learned::default(),
             calls_ended: 0,
             concluded: false,
+            cut_off_how: String::new(),
             note: None,
             note_told: false,
             changed: BTreeSet::new(),
@@ -81,6 +84,10 @@ impl Client {
         self.starts.retain(|start| io.now.since(*start) < io.policy.restart_window);
         if matches!(self.broken, Some(Reason::Died { .. })) && self.starts.len() < io.policy.starts_max as usize {
             self.broken = None;
+        }
+        if self.broken.is_none() && self.starts.len() >= io.policy.starts_max as usize {
+            let how = format!("the server was given up after {} starts", self.starts.len());
+            self.broken = Some(Reason::Died { how });
         }
         if self.broken.is_none() {
             self.session = self.spawn(io);
@@ -166,6 +173,15 @@ impl Client {
         self.note(how.clone());
         if self.starts.len() >= policy.starts_max as usize {
             self.broken = Some(Reason::Died { how });
+        }
+    }
+
+    /// One of the process's pipes is gone. Mostly its exit follows at once; if not, it is of no more use.
+    pub(crate) fn cut_off(&mut self, how: &str, io: &mut Io<'_>) {
+        let Some(session) = self.session.as_mut().filter(|session| !session.ending()) else { return };
+        session.cut_off.get_or_insert(io.now);
+        if session.cut_off == Some(io.now) {
+            self.cut_off_how = how.to_owned();
         }
     }
 
@@ -517,8 +533,9 @@ impl Client {
         let initialize = matches!(session.phase, Phase::Starting | Phase::Initializing)
             .then(|| session.spawned.after(policy.initialize_budget));
         let write = session.write_deadline(policy).filter(|_| !session.ending());
-        let retries = self.documents.values().filter_map(Document::next_retry);
-        retries.chain(initialize).chain(write).chain(session.ending_deadline()).min()
+        let cut_off = session.cut_off.filter(|_| !session.ending()).map(|since| since.after(policy.terminate_budget));
+        let retries = self.documents.values().filter_map(|document| document.next_retry(&session.providers));
+        retries.chain(initialize).chain(write).chain(cut_off).chain(session.ending_deadline()).min()
     }
 
     /// Does what is due.
@@ -531,7 +548,13 @@ impl Client {
         let starting = matches!(session.phase, Phase::Starting | Phase::Initializing);
         if session.write_deadline(io.policy).is_some_and(|until| until <= io.now) || session.queue_over(io.policy) {
             session.kill(io);
-            self.note("does not read its input".to_owned());
+            self.note("the server does not read its input".to_owned());
+            return self.session_lost();
+        }
+        if session.cut_off.is_some_and(|since| since.after(io.policy.terminate_budget) <= io.now) {
+            session.kill(io);
+            let how = std::mem::take(&mut self.cut_off_how);
+            self.note(format!("the server {how} and did not exit"));
             return self.session_lost();
         }
         if starting
@@ -541,10 +564,11 @@ impl Client {
             let waited = io.policy.initialize_budget;
             return self.start_failed(&format!("did not answer initialize within {waited:?}"), io);
         }
+        let providers = &session.providers;
         let due: Vec<Vec<u8>> = self
             .documents
             .iter()
-            .filter(|(_, document)| document.next_retry().is_some_and(|at| at <= io.now))
+            .filter(|(_, document)| document.next_retry(providers).is_some_and(|at| at <= io.now))
             .map(|(key, _)| key.clone())
             .collect();
         for key in due {

@@ -106,17 +106,19 @@ impl Loop {
             Event::Output { process, bytes } => {
                 self.with_client(process, now, effects, |client, io| client.received(&bytes, io));
             }
-            // The process may go on; its exit, or the budget, tells more.
-            Event::OutputEnded { .. } => {}
+            Event::OutputEnded { process } => {
+                self.with_client(process, now, effects, |client, io| client.cut_off("closed its output", io));
+            }
             Event::Written { process, op } => self.with_client(process, now, effects, |client, io| {
                 if let Some(session) = &mut client.session {
                     session.written(op, io);
                 }
             }),
-            Event::WriteFailed { process, .. } => self.with_client(process, now, effects, |client, _| {
+            Event::WriteFailed { process, .. } => self.with_client(process, now, effects, |client, io| {
                 if let Some(session) = &mut client.session {
                     session.input_failed();
                 }
+                client.cut_off("closed its input", io);
             }),
             Event::Exited { process, status, stderr_tail } => {
                 self.with_client(process, now, effects, |client, io| client.exited(status, &stderr_tail, io.policy));
@@ -448,7 +450,9 @@ impl Loop {
         effects.push(Effect::Answer { call: call.id, answer });
         if !superseded && self.stopping.is_none() {
             let Call { path, shown, asked, parts, .. } = call;
-            self.interests.insert(path, Interest { shown, asked, parts, told, until: None });
+            // What came just before the end of the budget may settle by time alone.
+            let until = told.is_none().then_some(now);
+            self.interests.insert(path, Interest { shown, asked, parts, told, until });
         }
     }
 

@@ -182,9 +182,11 @@ impl Document {
         self.sent.as_ref().is_some_and(|sent| sent.revision == self.revision)
     }
 
-    /// When a refused pull is asked again.
-    pub(crate) fn next_retry(&self) -> Option<Time> {
-        self.pulls.values().filter(|pull| pull.failed.is_none()).filter_map(|pull| pull.retry_at).min()
+    /// When a refused pull of one of these providers is asked again.
+    pub(crate) fn next_retry(&self, providers: &[Provider]) -> Option<Time> {
+        self.sent.as_ref()?;
+        let pulls = providers.iter().filter_map(|provider| self.pulls.get(&provider.identifier));
+        pulls.filter(|pull| pull.failed.is_none()).filter_map(|pull| pull.retry_at).min()
     }
 
     fn is_current(&self, told: &Told) -> bool {

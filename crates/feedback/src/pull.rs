@@ -124,11 +124,8 @@ pub(crate) fn answered(
     if awaited {
         pull.in_flight = None;
     }
-    if !awaited && asked.revision == newest && pull.in_flight.is_some() {
-        // A question about this same text is under way: its answer will be the better one.
-        return Ok(());
-    }
-    if asked.revision != newest && !io.faults.has(Fault::TakesOldPull) {
+    // Superseded, closed meanwhile, or of a former text: what it says is about something else.
+    if (!awaited || asked.revision != newest) && !io.faults.has(Fault::TakesOldPull) {
         return Ok(());
     }
     let result = match result {

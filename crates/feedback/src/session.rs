@@ -101,6 +101,10 @@ pub(crate) struct Session {
     queued_bytes: usize,
     writing: Option<(OpId, Time)>,
     input_open: bool,
+    /// Close the input as soon as everything is written.
+    closing: bool,
+    /// Since when one of its pipes is gone though the process may still run.
+    pub(crate) cut_off: Option<Time>,
     next_request: i64,
     asked: BTreeMap<i64, Asked>,
     sent: u64,
@@ -164,6 +168,8 @@ impl Session {
             queued_bytes: 0,
             writing: None,
             input_open: true,
+            closing: false,
+            cut_off: None,
             next_request: 0,
             asked: BTreeMap::new(),
             sent: 0,
@@ -274,12 +280,21 @@ impl Session {
         if self.writing.is_some_and(|(current, _)| current == op) {
             self.writing = None;
             self.pump(io);
+            self.close_if_written(io);
+        }
+    }
+
+    fn close_if_written(&mut self, io: &mut Io<'_>) {
+        if self.closing && self.writing.is_none() {
+            self.closing = false;
+            io.effects.push(Effect::CloseInput { process: self.process });
         }
     }
 
     /// The input is gone: nothing more is sent.
     pub(crate) fn input_failed(&mut self) {
         self.input_open = false;
+        self.closing = false;
         self.writing = None;
         self.queue.clear();
         self.queued_bytes = 0;
@@ -361,7 +376,8 @@ impl Session {
     pub(crate) fn exit(&mut self, io: &mut Io<'_>) {
         self.notify::<Value>("exit", None, 64, io);
         self.phase = Phase::Exiting { until: io.now.after(io.policy.exit_budget) };
-        io.effects.push(Effect::CloseInput { process: self.process });
+        self.closing = true;
+        self.close_if_written(io);
     }
 
     fn terminate(&mut self, io: &mut Io<'_>) {

@@ -47,10 +47,10 @@ pub(crate) struct Position {
 }
 
 /// A text and where its lines begin. Lines end with `\n`, `\r\n` or a lone `\r`, and nothing else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Text {
     text: String,
-    /// Byte offsets; the first is 0. Files are bounded far below 4 GiB.
+    /// Byte offsets, never empty; the first is 0. Files are bounded far below 4 GiB.
     starts: Vec<u32>,
 }
 
@@ -61,6 +61,12 @@ pub(crate) struct Change<'a> {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) replacement: &'a str,
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::new(String::new())
+    }
 }
 
 impl Text {

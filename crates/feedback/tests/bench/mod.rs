@@ -96,10 +96,24 @@ impl Bench {
             }
             Effect::Stat { op, .. } => self.event(Event::Statted { op, result: Err(FileError::NotFound) }),
             Effect::Answer { call, answer } => {
+                self.check_certificates(&answer);
                 assert!(self.answers.insert(call, answer).is_none(), "{call:?} was answered twice");
             }
             Effect::Record(record) => self.records.push(record),
             other => panic!("unknown effect {other:?}"),
+        }
+    }
+
+    /// Every certificate holds by the messages up to its answer.
+    fn check_certificates(&self, answer: &Answer) {
+        let reports = match answer {
+            Answer::Report(report) => std::slice::from_ref(&**report),
+            _ => &[],
+        };
+        for certificate in reports.iter().flat_map(|report| &report.certificates) {
+            let of = |record: &&Record| record.process == certificate.process;
+            let recorded: Vec<Recorded<'_>> = self.records.iter().filter(of).map(Recorded::from).collect();
+            verify(certificate, &recorded).unwrap();
         }
     }
 
@@ -131,9 +145,12 @@ impl Bench {
     /// Lets time pass to a point, waking the loop wherever it asks for it.
     pub(crate) fn pass_to(&mut self, ms: u64) {
         let end = Time(ms * 1000);
+        let mut wakes = 0;
         while let Some(at) = self.machine.next_deadline().filter(|at| *at <= end) {
             self.now = self.now.max(at);
             self.event(Event::Wake);
+            wakes += 1;
+            assert!(wakes < 10_000, "the loop asks to be woken at {at:?} again and again");
         }
         self.now = end;
     }
@@ -189,11 +206,6 @@ impl Bench {
 
     pub(crate) fn report(&self, call: CallId) -> Option<&Report> {
         let Some(Answer::Report(report)) = self.answers.get(&call) else { return None };
-        for certificate in &report.certificates {
-            let of = |record: &&Record| record.process == certificate.process;
-            let recorded: Vec<Recorded<'_>> = self.records.iter().filter(of).map(Recorded::from).collect();
-            verify(certificate, &recorded).unwrap();
-        }
         Some(report)
     }
 
