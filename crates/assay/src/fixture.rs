@@ -57,12 +57,12 @@ struct Row {
 }
 
 const PYTHON_PLAY: &[&str] = &[
+    "print(undefined_name)\n",
     "x: int = 'é'\n",
     "def g(b: str) -> int:\n    return b\n",
     "s = '𝒳😀' + 1\n",
     "# naïve — 漢字\r\n",
     "class C:\n    v: int = 'v'\n",
-    "print(undefined_name)\n",
     "if True:\n    y = 1 + ''\n",
     "(",
     ")",
@@ -125,7 +125,6 @@ const FAKE_PLAY: &[&str] = &[
     " ",
     "\n",
     "\r\n",
-    "\r",
     "é",
     "😀",
 ];
@@ -290,6 +289,16 @@ impl Fixture {
             texts: Texts::Given { broken: broken.to_owned(), fixed: fixed.to_owned() },
             play,
         }
+    }
+
+    /// With the other files that the built-in fixture of this language brings, for texts that come without
+    /// a workspace of their own.
+    #[must_use]
+    pub fn with_surroundings(mut self) -> Self {
+        if let Some(base) = Self::for_language(&self.language_id) {
+            self.files.extend(base.files);
+        }
+        self
     }
 
     /// The text with an error in it. Different for every `k`.

@@ -46,7 +46,7 @@ pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Obse
 async fn close(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
     let mark = probe.log.mark();
     probe.close_document().await;
-    let rhythm = probe.subject.rhythm.get();
+    let rhythm = probe.rhythm().get();
     probe.listen(rhythm.after_a_text(false).max(rhythm.after_a_word(false))).await;
     let uri = probe.subject.uri();
     let last = probe.document(&uri).and_then(|document| document.pushes.back());

@@ -80,7 +80,7 @@ async fn last_word(probe: &mut Probe<'_>, verdicts: &mut Verdicts, kind: &str, b
 async fn stays(probe: &mut Probe<'_>, verdicts: &mut Verdicts, before: &Diagnosis) {
     let mark = probe.log.mark();
     // Asked twice as long as it was trusted for.
-    let quiet = probe.subject.rhythm.get().after_a_word(false);
+    let quiet = probe.rhythm().get().after_a_word(false);
     probe.listen(quiet * 2).await;
     let after = probe.settle().await;
     let held = same(&before.findings(), &after.findings());

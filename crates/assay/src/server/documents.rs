@@ -56,6 +56,8 @@ pub(crate) struct Document {
     pub(crate) sent: VecDeque<Sent>,
     /// Since the last open.
     pub(crate) pushes: VecDeque<Push>,
+    /// The last pull's answer on the newest text.
+    pub(crate) pulled: Option<Vec<Finding>>,
     /// When pulls on the newest text were answered with something else than before.
     pub(crate) pulls_on_newest: Vec<Time>,
 }
@@ -63,7 +65,14 @@ pub(crate) struct Document {
 impl Document {
     pub(crate) fn opened(uri: &str, version: i64, text: Text, at: Time) -> Self {
         let sent = VecDeque::from([Sent { version, text, at }]);
-        Self { uri: uri.to_owned(), open: true, sent, pushes: VecDeque::new(), pulls_on_newest: Vec::new() }
+        Self {
+            uri: uri.to_owned(),
+            open: true,
+            sent,
+            pushes: VecDeque::new(),
+            pulled: None,
+            pulls_on_newest: Vec::new(),
+        }
     }
 
     pub(crate) fn is(&self, uri: &str) -> bool {
@@ -83,7 +92,18 @@ impl Document {
     /// Takes the next text in.
     pub(crate) fn changed(&mut self, version: i64, text: Text, at: Time) {
         bounded_push(&mut self.sent, Sent { version, text, at });
+        self.pulled = None;
         self.pulls_on_newest.clear();
+    }
+
+    /// Takes a pull's answer in; whether it differs from the one before on the same text.
+    pub(crate) fn answered(&mut self, findings: &[Finding], at: Time) -> bool {
+        let differs = self.pulled.as_deref() != Some(findings);
+        if differs && self.pulls_on_newest.len() < KEPT_MAX {
+            self.pulls_on_newest.push(at);
+            self.pulled = Some(findings.to_vec());
+        }
+        differs
     }
 
     /// Takes a push in.

@@ -99,13 +99,24 @@ struct Orderly {
 }
 
 async fn orderly(subject: &Subject) -> Result<Orderly, SpawnError> {
-    let mut probe = Probe::start(subject, "lifecycle", Profile::default())?;
     let hover = json!({"textDocument": {"uri": subject.uri()}, "position": {"line": 0, "character": 0}});
-    let mark = probe.log.mark();
-    let outcome = probe.request_as(Id::Number(-1), "textDocument/hover", Some(hover.clone()), REFUSAL_MAX).await;
-    let early_request = refused(&probe, &outcome, -32002, mark);
-    let mark = probe.log.mark();
-    let initialize = probe.initialize().await;
+    let mut probe = Probe::start(subject, "lifecycle", Profile::default())?;
+    let mut mark = probe.log.mark();
+    // A server works in order: what it has not answered when it answers initialize, it never will.
+    let early = Id::Number(-1);
+    probe.ask(&early, "textDocument/hover", Some(hover.clone())).await;
+    let mut initialize = probe.initialize().await;
+    let outcome = probe.outcome(&early, Duration::from_millis(100)).await;
+    let mut early_request = refused(&probe, &outcome, -32002, mark);
+    let mut observed = Observed::default();
+    if matches!(initialize, Outcome::Gone | Outcome::Silent(_)) {
+        let what = format!("{outcome}; initialize after it: {initialize}");
+        early_request = Seen::Broken(what, probe.log.since(mark, 8));
+        let before = std::mem::replace(&mut probe, Probe::start(subject, "lifecycle", Profile::default())?);
+        observed.merge(before.close().await);
+        mark = probe.log.mark();
+        initialize = probe.initialize().await;
+    }
     let initialized = matches!(&initialize, Outcome::Result(result) if result["capabilities"].is_object());
     let initialize = Seen::of(initialized, answered_in_words(&initialize), || {
         let mut lines = probe.log.since(mark, 8);
@@ -125,7 +136,8 @@ async fn orderly(subject: &Subject) -> Result<Orderly, SpawnError> {
     };
     probe.notify("exit", None).await;
     let exit = exit_with(&mut probe, 0).await;
-    Ok(Orderly { initialized, early_request, initialize, shutdown, late_request, exit, observed: probe.close().await })
+    observed.merge(probe.close().await);
+    Ok(Orderly { initialized, early_request, initialize, shutdown, late_request, exit, observed })
 }
 
 fn answered_in_words(outcome: &Outcome) -> String {

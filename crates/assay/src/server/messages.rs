@@ -6,7 +6,7 @@ use std::time::Duration;
 use wire::Id;
 
 use super::observed::{Fault, Observed};
-use super::probe::{Outcome, Probe};
+use super::probe::{Mark, Outcome, Probe};
 use super::verdict::{Seen, Verdicts, passive};
 use crate::results::Law;
 
@@ -43,23 +43,33 @@ async fn ids(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
 }
 
 async fn unknown_requests(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
-    for (kind, method, expected) in [
-        (
-            "unknown-request",
-            "assay/unknown",
-            "JSON-RPC 2.0 §5.1: a request for an unknown method is answered with error -32601",
-        ),
-        (
-            "unknown-dollar-request",
-            "$/assay/unknown",
-            "LSP 3.17 #dollarRequests: an unknown `$/` request is answered with error -32601",
-        ),
-    ] {
-        let mark = probe.log.mark();
-        let outcome = probe.request_as(Id::String(kind.to_owned()), method, None, REFUSAL_MAX).await;
-        let held = matches!(outcome, Outcome::Error { code: -32601, .. });
-        verdicts.must(Law::Messages, kind, expected, Seen::of(held, outcome.to_string(), || probe.log.since(mark, 8)));
-    }
+    let mark = probe.log.mark();
+    let outcome = probe.request_as(Id::String("unknown".to_owned()), "assay/unknown", None, REFUSAL_MAX).await;
+    verdicts.must(
+        Law::Messages,
+        "unknown-request-refused",
+        "LSP 3.17 #requestMessage: every request is answered, one for an unknown method with an error",
+        Seen::of(matches!(outcome, Outcome::Error { .. }), outcome.to_string(), || probe.log.since(mark, 8)),
+    );
+    verdicts.should(
+        Law::Messages,
+        "unknown-request-code",
+        "JSON-RPC 2.0 §5.1: the error for an unknown method is -32601",
+        method_not_found(probe, &outcome, mark),
+    );
+    let mark = probe.log.mark();
+    let outcome = probe.request_as(Id::String("dollar".to_owned()), "$/assay/unknown", None, REFUSAL_MAX).await;
+    verdicts.must(
+        Law::Messages,
+        "unknown-dollar-request",
+        "LSP 3.17 #dollarRequests: an unknown `$/` request is answered with error -32601",
+        method_not_found(probe, &outcome, mark),
+    );
+}
+
+fn method_not_found(probe: &Probe<'_>, outcome: &Outcome, mark: Mark) -> Seen {
+    let held = matches!(outcome, Outcome::Error { code: -32601, .. });
+    Seen::of(held, outcome.to_string(), || probe.log.since(mark, 8))
 }
 
 async fn notifications(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {

@@ -115,7 +115,7 @@ pub async fn check(options: &Options, progress: Progress<'_>) -> Result<Results,
         "pushes_with_version": observed.pushes_versioned,
         "pulls": observed.pulls,
         "server": facts,
-        "pace": subject.rhythm.get(),
+        "pace_ms": {"push": subject.push_rhythm.get().in_millis(), "pull": subject.pull_rhythm.get().in_millis()},
     });
     let mut checks = verdicts.into_checks();
     // By law, each law's own order kept.
@@ -138,7 +138,9 @@ async fn laws(
     let encoding = probe.announced.encoding.name();
     observed.merge(convergence::judge(probe, verdicts).await);
     progress("versions");
-    observed.merge(versions::judge(ready(subject, "versions").await?, verdicts).await);
+    // Versions are named in pushes only, and many servers push only to clients that cannot pull.
+    let pushes = Profile { pull: false, ..Profile::default() };
+    observed.merge(versions::judge(ready_as(subject, "versions", pushes).await?, verdicts).await);
     progress("clearing");
     observed.merge(clearing::judge(ready(subject, "clearing").await?, verdicts).await);
     progress("pull");

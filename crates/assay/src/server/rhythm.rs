@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 /// The slowest reactions seen so far, apart for the first text of a process (`cold`) and for later ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rhythm {
     pub(crate) cold: Pace,
     pub(crate) warm: Pace,
 }
 
 /// One half of a [`Rhythm`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// From a text to the first word on it.
     pub(crate) latency_max: Option<Duration>,
@@ -44,6 +46,17 @@ impl Rhythm {
             None if cold => UNKNOWN_COLD,
             None => UNKNOWN_WARM,
         }
+    }
+
+    /// As facts for a report.
+    pub(crate) fn in_millis(&self) -> Value {
+        let millis = |pace: Pace| {
+            json!({
+                "latency_max": pace.latency_max.map(|latency| latency.as_millis()),
+                "gap_max": pace.gap_max.as_millis(),
+            })
+        };
+        json!({"first_text": millis(self.cold), "later_texts": millis(self.warm)})
     }
 
     fn pace(&self, cold: bool) -> Pace {

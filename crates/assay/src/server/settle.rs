@@ -1,6 +1,7 @@
 //! What a server says of the newest text when it has said its last word on it: by pull where it can be
 //! asked, else by push and quiet.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use super::documents::Document;
 use super::findings::{self, Finding};
 use super::observed::Fault;
 use super::probe::{Outcome, Probe};
+use super::rhythm::Rhythm;
 use super::subject::SETTLE_MAX;
 use crate::results::Evidence;
 
@@ -135,21 +137,16 @@ impl Probe<'_> {
     /// Waits for the server's last word on the newest text, at most [`SETTLE_MAX`], and learns its pace.
     pub(crate) async fn settle(&mut self) -> Diagnosis {
         let deadline = Instant::now() + SETTLE_MAX;
-        let mut pulled = self.pull_full().await;
-        self.note_pull();
+        self.pull_newest().await;
         let mut settled = false;
         while !settled && Instant::now() < deadline && !self.is_gone() {
             let quiet = self.be_quiet(deadline).await;
-            let again = self.pull_full().await;
-            settled = quiet && again == pulled;
-            if again != pulled {
-                self.note_pull();
-                pulled = again;
-            }
+            settled = !self.pull_newest().await && quiet;
         }
         self.learn();
-        let push = self.document(&self.subject.uri()).and_then(|document| document.pushes.back());
-        Diagnosis { push: push.map(|push| push.findings.clone()), pull: pulled, settled }
+        let document = self.document(&self.subject.uri());
+        let push = document.and_then(|document| document.pushes.back()).map(|push| push.findings.clone());
+        Diagnosis { push, pull: document.and_then(|document| document.pulled.clone()), settled }
     }
 
     /// Settles until the last word is as wanted, or the limit.
@@ -163,21 +160,15 @@ impl Probe<'_> {
         }
     }
 
-    async fn pull_full(&mut self) -> Option<Vec<Finding>> {
-        self.announced.pull.as_ref()?;
-        match self.pull(None).await {
-            Pulled::Full { findings, .. } => Some(findings),
-            Pulled::Unchanged | Pulled::Nothing(_) => None,
+    /// Pulls where the server can be asked; whether it said something else than before.
+    async fn pull_newest(&mut self) -> bool {
+        if self.announced.pull.is_none() {
+            return false;
         }
-    }
-
-    fn note_pull(&mut self) {
+        let Pulled::Full { findings, .. } = self.pull(None).await else { return false };
         let (uri, now) = (self.subject.uri(), self.subject.now());
-        if self.announced.pull.is_some()
-            && let Some(document) = self.documents.iter_mut().find(|document| document.is(&uri))
-        {
-            document.pulls_on_newest.push(now);
-        }
+        let document = self.documents.iter_mut().find(|document| document.is(&uri));
+        document.is_some_and(|document| document.answered(&findings, now))
     }
 
     /// Listens until nothing that bears on diagnostics has happened for long enough; `false` if the
@@ -205,13 +196,18 @@ impl Probe<'_> {
         const PROGRESS_MAX: Duration = Duration::from_secs(5);
         let document = self.document(&self.subject.uri());
         let cold = document.is_none_or(|document| document.sent.len() < 2);
-        let rhythm = self.subject.rhythm.get();
+        let rhythm = self.rhythm().get();
         let gap = if self.is_busy() { PROGRESS_MAX } else { rhythm.after_a_word(cold) };
         let heard = self.announced.pull.is_some() || document.is_some_and(Document::newest_is_named);
         let latency = if heard { Duration::ZERO } else { rhythm.after_a_text(cold) };
         let sent_at = document.and_then(Document::newest).map_or(Time::ZERO, |sent| sent.at);
         let since_text = self.subject.now().since(sent_at);
         gap.saturating_sub(self.active_at.elapsed()).max(latency.saturating_sub(since_text))
+    }
+
+    /// The pace of the channel that this session uses.
+    pub(crate) fn rhythm(&self) -> &Cell<Rhythm> {
+        if self.announced.pull.is_some() { &self.subject.pull_rhythm } else { &self.subject.push_rhythm }
     }
 
     fn learn(&mut self) {
@@ -223,8 +219,8 @@ impl Probe<'_> {
         };
         let latency = words.first().map(|first| first.since(newest.at));
         let gap = words.windows(2).map(|pair| pair[1].since(pair[0])).max().unwrap_or_default();
-        let mut rhythm = self.subject.rhythm.get();
+        let mut rhythm = self.rhythm().get();
         rhythm.learn(document.sent.len() < 2, latency, gap);
-        self.subject.rhythm.set(rhythm);
+        self.rhythm().set(rhythm);
     }
 }

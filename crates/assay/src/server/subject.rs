@@ -19,8 +19,10 @@ pub(crate) struct Subject {
     pub(crate) fixture: Fixture,
     /// What `workspace/configuration` is answered from, by dotted section.
     pub(crate) settings: Value,
-    /// How fast it was seen to be.
-    pub(crate) rhythm: Cell<Rhythm>,
+    /// How fast it was seen to push.
+    pub(crate) push_rhythm: Cell<Rhythm>,
+    /// How fast it was seen to be right when it is asked.
+    pub(crate) pull_rhythm: Cell<Rhythm>,
     origin: Instant,
 }
 
@@ -47,7 +49,8 @@ impl Subject {
             root: root.to_owned(),
             fixture,
             settings,
-            rhythm: Cell::default(),
+            push_rhythm: Cell::default(),
+            pull_rhythm: Cell::default(),
             origin: Instant::now(),
         }
     }

@@ -26,13 +26,15 @@ pub(crate) struct Edit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A fragment typed somewhere.
-    Insert { at: u32, fragment: usize, past_line_end: bool },
+    Insert { at: u32, text: String, past_line_end: bool },
     /// Up to some bytes deleted or replaced.
-    Replace { at: u32, bytes: usize, fragment: Option<usize> },
+    Replace { at: u32, bytes: usize, text: String },
     /// A whole line deleted, its end included.
     DeleteLine { at: u32 },
     /// The end of a line turned from `\n` to `\r\n` or back.
     TurnLineEnd { at: u32 },
+    /// The end of a line turned to a lone `\r`.
+    LoneCr { at: u32 },
     /// The line end at the end of the text removed.
     DropFinalLineEnd,
     /// Everything deleted.
@@ -47,39 +49,93 @@ pub(crate) enum What {
     Several(Vec<What>),
 }
 
-/// A series of edits from a seed.
-pub(crate) fn series(seed: u64, edits: usize, fixture: &Fixture) -> Vec<Edit> {
+/// A series of edits from a seed, without those that use one of the `left_out` special cases.
+pub(crate) fn series(seed: u64, edits: usize, fixture: &Fixture, left_out: &[Special]) -> Vec<Edit> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let fragments = fixture.fragments().len().max(1);
-    (0..edits).map(|_| Edit { what: what(&mut random, fragments), pause: random.random_ratio(1, 10) }).collect()
+    let fragments = fixture.fragments();
+    std::iter::repeat_with(|| Edit { what: what(&mut random, fragments), pause: random.random_ratio(1, 10) })
+        .filter(|edit| !left_out.iter().any(|special| edit.what.uses(*special)))
+        .take(edits)
+        .collect()
 }
 
-fn what(random: &mut ChaCha8Rng, fragments: usize) -> What {
+/// Cases that whole families of servers get wrong. Each is tried alone first, so that one of them does
+/// not hide every other difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    /// A column behind the end of its line.
+    PastLineEnd,
+    /// A change without a range.
+    WholeText,
+    /// A line that ends with a lone `\r`.
+    LoneCr,
+}
+
+impl Special {
+    pub(crate) const ALL: [Self; 3] = [Self::PastLineEnd, Self::WholeText, Self::LoneCr];
+
+    /// A few edits that show by the place of the fixture's error whether they were understood.
+    pub(crate) fn series(self, fixture: &Fixture) -> Vec<Edit> {
+        let begin = 0;
+        let end = 999_999;
+        let insert = |at, text: &str, past_line_end| What::Insert { at, text: text.to_owned(), past_line_end };
+        let edits = match self {
+            Self::PastLineEnd => vec![insert(begin, "\n", true), insert(begin, "\r\n", true)],
+            Self::WholeText => vec![
+                What::Whole { broken: true, k: 4 },
+                insert(begin, "\n", false),
+                What::Whole { broken: true, k: 2 },
+                insert(begin, "\n", false),
+            ],
+            Self::LoneCr => {
+                let lines = fixture.fragments().iter().filter(|text| text.ends_with('\n')).take(4);
+                let mut edits = vec![What::Fixture { broken: true, k: 3 }, What::LoneCr { at: begin }];
+                edits.extend(lines.map(|line| insert(end, line, false)));
+                edits
+            }
+        };
+        edits.into_iter().map(|what| Edit { what, pause: false }).collect()
+    }
+}
+
+fn what(random: &mut ChaCha8Rng, fragments: &[String]) -> What {
     match random.random_range(0..100) {
         0..60 => small(random, fragments),
         60..72 => What::Several((0..random.random_range(2..5)).map(|_| small(random, fragments)).collect()),
         72..82 => What::Undo { edits: random.random_range(1..10) },
         82..94 => What::Fixture { broken: random.random_ratio(2, 3), k: random.random_range(0..6) },
-        94..97 => What::Whole { broken: random.random_ratio(2, 3), k: random.random_range(0..6) },
+        94..96 => What::Whole { broken: random.random_ratio(2, 3), k: random.random_range(0..6) },
+        96 => What::LoneCr { at: random.random_range(0..1_000_000) },
         97..99 => What::DropFinalLineEnd,
         _ => What::Empty,
     }
 }
 
-fn small(random: &mut ChaCha8Rng, fragments: usize) -> What {
+fn small(random: &mut ChaCha8Rng, fragments: &[String]) -> What {
     let at = random.random_range(0..1_000_000);
     match random.random_range(0..10) {
-        0..5 => {
-            What::Insert { at, fragment: random.random_range(0..fragments), past_line_end: random.random_ratio(1, 8) }
-        }
-        5 | 6 => What::Replace { at, bytes: random.random_range(1..12), fragment: None },
-        7 => What::Replace { at, bytes: random.random_range(1..60), fragment: Some(random.random_range(0..fragments)) },
+        0..5 => What::Insert { at, text: fragment(random, fragments), past_line_end: random.random_ratio(1, 8) },
+        5 | 6 => What::Replace { at, bytes: random.random_range(1..12), text: String::new() },
+        7 => What::Replace { at, bytes: random.random_range(1..60), text: fragment(random, fragments) },
         8 => What::DeleteLine { at },
         _ => What::TurnLineEnd { at },
     }
 }
 
+fn fragment(random: &mut ChaCha8Rng, fragments: &[String]) -> String {
+    if fragments.is_empty() { "a".to_owned() } else { fragments[random.random_range(0..fragments.len())].clone() }
+}
+
 impl What {
+    fn uses(&self, special: Special) -> bool {
+        match (self, special) {
+            (Self::Several(parts), special) => parts.iter().any(|part| part.uses(special)),
+            (Self::Insert { past_line_end, .. }, Special::PastLineEnd) => *past_line_end,
+            (Self::Whole { .. }, Special::WholeText) | (Self::LoneCr { .. }, Special::LoneCr) => true,
+            _ => false,
+        }
+    }
+
     /// The changes that this edit makes of the newest text; `history` holds all texts, oldest first.
     pub(crate) fn changes(&self, history: &[Text], fixture: &Fixture) -> Vec<Change> {
         let Some(text) = history.last() else { return Vec::new() };
@@ -103,21 +159,20 @@ impl What {
     fn change(&self, text: &Text, history: &[Text], fixture: &Fixture) -> Option<Change> {
         let length = text.as_str().len();
         let place = |at: u32| text.snap(at as usize * (length + 1) / 1_000_000);
-        let fragment = |index: usize| fixture.fragments().get(index).cloned().unwrap_or_default();
         let replace =
             |start: usize, end: usize, text: String| Some(Change { range: Some((start, end)), text, past_line_end: 0 });
         match self {
             // A text that has grown too large is cut instead.
             Self::Insert { at, .. } if length > TEXT_BYTES_MAX => replace(place(*at), length, String::new()),
-            Self::Insert { at, fragment: index, past_line_end } => {
+            Self::Insert { at, text: inserted, past_line_end } => {
                 let past_line_end = if *past_line_end { PAST_LINE_END } else { 0 };
                 let at = if past_line_end > 0 { line_end(text, place(*at)) } else { place(*at) };
-                Some(Change { range: Some((at, at)), text: fragment(*index), past_line_end })
+                Some(Change { range: Some((at, at)), text: inserted.clone(), past_line_end })
             }
-            Self::Replace { at, bytes, fragment: index } => {
+            Self::Replace { at, bytes, text: inserted } => {
                 let start = place(*at);
                 let end = text.snap((start + bytes).min(length)).max(start);
-                replace(start, end, index.map(fragment).unwrap_or_default())
+                replace(start, end, inserted.clone())
             }
             Self::DeleteLine { at } => {
                 let (start, end) = line_around(text, place(*at));
@@ -128,6 +183,11 @@ impl What {
                 let rest = &text.as_str()[start..];
                 let (old, new) = if rest.starts_with("\r\n") { ("\r\n", "\n") } else { ("\n", "\r\n") };
                 rest.starts_with(old).then(|| replace(start, start + old.len(), new.to_owned()))?
+            }
+            Self::LoneCr { at } => {
+                let start = line_end(text, place(*at));
+                let end = text.as_str()[start..].find(|character| !matches!(character, '\r' | '\n'));
+                replace(start, end.map_or(length, |end| start + end), "\r".to_owned())
             }
             Self::DropFinalLineEnd => {
                 let kept = text.as_str().trim_end_matches(['\r', '\n']).len();
@@ -194,11 +254,25 @@ mod tests {
     fn a_seed_makes_the_same_series_again_and_any_part_of_it_can_run() {
         let fixture = Fixture::for_language("python").unwrap();
         for seed in 0..20 {
-            let edits = series(seed, 300, &fixture);
-            assert_eq!(edits, series(seed, 300, &fixture));
+            let edits = series(seed, 300, &fixture, &[]);
+            assert_eq!(edits, series(seed, 300, &fixture, &[]));
             assert_eq!(run(seed, &edits, &fixture), run(seed, &edits, &fixture));
             let odd: Vec<_> = edits.iter().step_by(2).cloned().collect();
             run(seed, &odd, &fixture);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_series_does_not_occur_in_it() {
+        let fixture = Fixture::for_language("typescript").unwrap();
+        let edits = series(1, 300, &fixture, &Special::ALL);
+        assert_eq!(edits.len(), 300);
+        assert!(!edits.iter().any(|edit| Special::ALL.iter().any(|special| edit.what.uses(*special))));
+        for special in Special::ALL {
+            let edits = special.series(&fixture);
+            assert!(edits.iter().any(|edit| edit.what.uses(special)));
+            let history = run(0, &edits, &fixture);
+            assert!(history.windows(2).all(|pair| pair[0] != pair[1]), "every edit of {special:?} changes the text");
         }
     }
 
@@ -207,7 +281,7 @@ mod tests {
         let fixture = Fixture::for_language("c").unwrap();
         let mut seen = [false; 6];
         for seed in 0..5 {
-            let edits = series(seed, 300, &fixture);
+            let edits = series(seed, 300, &fixture, &[Special::LoneCr]);
             let history = run(seed, &edits, &fixture);
             for text in history.iter().map(Text::as_str) {
                 seen[0] |= text.is_empty();

@@ -8,14 +8,14 @@ mod shrink;
 
 use serde_json::{Value, json};
 
-use self::edits::Edit;
+use self::edits::{Edit, Special};
 use self::replay::{Announcement, Edited, End, fresh};
 use super::documents::SyncKind;
 use super::findings::{Finding, difference, same, shortened};
 use super::observed::Observed;
 use super::settle::Diagnosis;
 use super::subject::Subject;
-use super::verdict::{Seen, Verdicts};
+use super::verdict::{Keyword, Seen, Verdicts};
 use super::{NotReady, Progress};
 use crate::results::{Evidence, Law};
 
@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 const EXPECTED: &str = "LSP 3.17 #textDocument_didChange, #didChangeTextDocumentParams: changes applied in order leave \
                         the text that a new didOpen would give, and the same diagnostics";
 
-/// Runs the law; returns facts, with a reproduction if a difference was found.
+/// Runs the law; returns facts, with a reproduction for each difference that was found.
 pub(crate) async fn judge(
     subject: &Subject,
     plan: Plan,
@@ -42,31 +42,77 @@ pub(crate) async fn judge(
     observed: &mut Observed,
     progress: Progress<'_>,
 ) -> Result<Value, NotReady> {
-    let edits = edits::series(plan.seed, plan.edits, &subject.fixture);
+    let mut facts = serde_json::Map::new();
+    let mut left_out = Vec::new();
+    for special in Special::ALL {
+        let (kind, keyword, expected) = requirement(special);
+        let (seen, fact) = series(subject, plan.seed, &special.series(&subject.fixture), 1, observed, progress).await?;
+        if !matches!(seen, Seen::Held(_)) {
+            left_out.push(special);
+        }
+        facts.insert(kind.to_owned(), fact);
+        verdicts.record(Law::IncrementalEqualsFresh, kind, keyword, expected, seen);
+    }
+    let edits = edits::series(plan.seed, plan.edits, &subject.fixture, &left_out);
+    let (mut seen, fact) = series(subject, plan.seed, &edits, CHECKPOINTS, observed, progress).await?;
+    if let (Seen::Held(what), false) = (&mut seen, left_out.is_empty()) {
+        let names: Vec<_> = left_out.iter().map(|special| requirement(*special).0).collect();
+        what.push_str(&format!("; left out as checked apart: {}", names.join(", ")));
+    }
+    facts.insert("random-edits".to_owned(), fact);
+    verdicts.must(Law::IncrementalEqualsFresh, "random-edits", EXPECTED, seen);
+    Ok(Value::Object(facts))
+}
+
+fn requirement(special: Special) -> (&'static str, Keyword, &'static str) {
+    match special {
+        Special::PastLineEnd => (
+            "past-line-end",
+            Keyword::Should,
+            "LSP 3.17 #position: a character behind the end of its line counts as the line's end",
+        ),
+        Special::WholeText => (
+            "whole-text",
+            Keyword::Must,
+            "LSP 3.17 #textDocumentContentChangeEvent: a change without a range is the whole new text",
+        ),
+        Special::LoneCr => {
+            ("lone-carriage-return", Keyword::Should, "LSP 3.17 #textDocuments: a lone carriage return ends a line")
+        }
+    }
+}
+
+/// Runs one series of edits, compared so many times on the way.
+async fn series(
+    subject: &Subject,
+    seed: u64,
+    edits: &[Edit],
+    checkpoints: usize,
+    observed: &mut Observed,
+    progress: Progress<'_>,
+) -> Result<(Seen, Value), NotReady> {
     let mut edited = Edited::start(subject, "incremental").await?;
     let announcement = edited.announcement();
     if announcement.sync == SyncKind::None {
-        record(verdicts, Seen::Unclear("it takes no changes".to_owned()));
         observed.merge(edited.close().await);
-        return Ok(Value::Null);
+        return Ok((Seen::Unclear("it takes no changes".to_owned()), Value::Null));
     }
-    let mut run = Run { subject, plan, edits: &edits, announcement, observed, progress };
-    let outcome = run.checkpoints(&mut edited).await;
+    let mut run = Run { subject, seed, edits, announcement, observed, progress };
+    let outcome = run.checkpoints(&mut edited, checkpoints).await;
     run.observed.merge(edited.close().await);
-    let (seen, facts) = match outcome? {
-        Walked::Equal { compared, findings } => (equal(plan, compared, findings), json!({"checkpoints": compared})),
-        Walked::Differs(case) => run.confirm(case).await?,
-    };
-    record(verdicts, seen);
-    Ok(facts)
+    match outcome? {
+        Walked::Equal { compared, findings } => {
+            Ok((equal(seed, edits.len(), compared, findings), json!({"compared": compared})))
+        }
+        Walked::Differs(case) => run.confirm(case).await,
+    }
 }
 
-fn record(verdicts: &mut Verdicts, seen: Seen) {
-    verdicts.must(Law::IncrementalEqualsFresh, "random-edits", EXPECTED, seen);
-}
-
-fn equal(plan: Plan, compared: usize, findings: usize) -> Seen {
-    let what = format!("{} edits from seed {}, compared {compared} times", plan.edits, plan.seed);
+fn equal(seed: u64, edits: usize, compared: usize, findings: usize) -> Seen {
+    let what = format!("{edits} edits from seed {seed}, compared {compared} times");
+    if compared == 0 {
+        return Seen::Unclear(format!("{what}: it was never quiet for long enough"));
+    }
     if findings == 0 {
         return Seen::Unclear(format!("{what}: nothing was ever reported, so nothing was compared"));
     }
@@ -126,7 +172,7 @@ impl Said {
 /// One run of the law.
 struct Run<'a> {
     subject: &'a Subject,
-    plan: Plan,
+    seed: u64,
     edits: &'a [Edit],
     announcement: Announcement,
     observed: &'a mut Observed,
@@ -135,8 +181,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Applies the whole series and compares on the way; stops at the first difference.
-    async fn checkpoints(&mut self, edited: &mut Edited<'_>) -> Result<Walked, NotReady> {
-        let stride = self.edits.len().div_ceil(CHECKPOINTS).max(1);
+    async fn checkpoints(&mut self, edited: &mut Edited<'_>, checkpoints: usize) -> Result<Walked, NotReady> {
+        let stride = self.edits.len().div_ceil(checkpoints).max(1);
         let (mut compared, mut findings, mut done) = (0, 0, 0);
         for chunk in self.edits.chunks(stride) {
             edited.apply(chunk).await;
@@ -185,7 +231,7 @@ impl Run<'_> {
             let what = format!(
                 "inconclusive: after {} edits from seed {} two fresh servers disagree on one text: {}",
                 case.edits,
-                self.plan.seed,
+                self.seed,
                 between(&case.fresh, &again).join("; ")
             );
             return Ok((Seen::Unclear(what), json!({"inconclusive": "fresh servers disagree"})));
@@ -199,7 +245,7 @@ impl Run<'_> {
             let what = format!(
                 "inconclusive: a difference after {} edits from seed {} showed {shown} of {TIMES} times: {}",
                 case.edits,
-                self.plan.seed,
+                self.seed,
                 between(&case.incremental, &case.fresh).join("; ")
             );
             return Ok((Seen::Unclear(what), json!({"inconclusive": format!("shown {shown} of {TIMES} times")})));
@@ -214,7 +260,7 @@ impl Run<'_> {
         let lines = between(&case.incremental, &case.fresh);
         let what = format!(
             "seed {}: after {} changes the server says {}, a fresh one {} ({TIMES} of {TIMES} times): {}",
-            self.plan.seed,
+            self.seed,
             notifications.len(),
             case.incremental.in_words(),
             case.fresh.in_words(),

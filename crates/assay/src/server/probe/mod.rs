@@ -129,18 +129,28 @@ impl<'a> Probe<'a> {
 
     /// Asks under an id of the caller's and waits for the answer at most `limit`.
     pub(crate) async fn request_as(&mut self, id: Id, method: &str, params: Option<Value>, limit: Duration) -> Outcome {
+        self.ask(&id, method, params).await;
+        self.outcome(&id, limit).await
+    }
+
+    /// Asks under an id of the caller's and does not wait.
+    pub(crate) async fn ask(&mut self, id: &Id, method: &str, params: Option<Value>) {
         let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
         if let Some(params) = params {
             message["params"] = params;
         }
         self.pending.insert(id.clone(), Pending { method: method.to_owned() });
-        let asked_at = Instant::now();
         self.send(&message).await;
-        self.wait_until(limit, |probe| probe.answers.contains_key(&id)).await;
-        match self.answers.remove(&id) {
+    }
+
+    /// How a request ends, at most so much later.
+    pub(crate) async fn outcome(&mut self, id: &Id, limit: Duration) -> Outcome {
+        let since = Instant::now();
+        self.wait_until(limit, |probe| probe.answers.contains_key(id)).await;
+        match self.answers.remove(id) {
             Some(outcome) => outcome,
             None if self.output_ended => Outcome::Gone,
-            None => Outcome::Silent(asked_at.elapsed()),
+            None => Outcome::Silent(since.elapsed()),
         }
     }
 
