@@ -6,6 +6,7 @@
 pub mod control;
 mod findings;
 mod machine;
+pub mod run;
 mod scripts;
 
 pub use findings::{Finding, finding_tag, findings};

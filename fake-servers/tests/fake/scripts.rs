@@ -6,10 +6,30 @@ use fake_lsp::{embedded, load, names};
 fn every_script_parses_and_is_valid_against_the_schema() {
     let validator = jsonschema::validator_for(&scenario::script_schema()).unwrap();
     let wanted = [
-        "asks-first", "crash", "dies-mid-frame", "flood", "full-sync", "ignores-exit", "length-2gib",
-        "length-400-digits", "never-answers", "never-reads", "not-json", "not-utf8", "publishes-late", "pull", "push",
-        "push-unversioned", "readiness-gated", "silent", "slow-init", "stale-push", "stdout-noise", "two-results",
-        "unasked-answer", "utf8-positions",
+        "asks-first",
+        "crash",
+        "dies-mid-frame",
+        "flood",
+        "full-sync",
+        "ignores-exit",
+        "length-2gib",
+        "length-400-digits",
+        "never-answers",
+        "never-reads",
+        "not-json",
+        "not-utf8",
+        "publishes-late",
+        "pull",
+        "push",
+        "push-unversioned",
+        "readiness-gated",
+        "silent",
+        "slow-init",
+        "stale-push",
+        "stdout-noise",
+        "two-results",
+        "unasked-answer",
+        "utf8-positions",
     ];
     for name in wanted {
         assert!(names().contains(&name), "{name} is missing");
@@ -18,7 +38,8 @@ fn every_script_parses_and_is_valid_against_the_schema() {
         let script = load(name).unwrap_or_else(|error| panic!("{name}: {:?}", miette::Report::new(error)));
         assert!(script.summary.len() > 20, "{name}: {}", script.summary);
         let value: serde_json::Value = toml::from_str(embedded(name).unwrap()).unwrap();
-        let errors: Vec<_> = validator.iter_errors(&value).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+        let errors: Vec<_> =
+            validator.iter_errors(&value).map(|error| format!("{} at {}", error, error.instance_path())).collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
     }
 }

@@ -1,0 +1,8 @@
+//! Tests of the fake servers: the interpreter in pure form, the built-in scripts, and the command over
+//! real pipes.
+
+mod any_bytes;
+mod client;
+mod machine;
+mod process;
+mod scripts;
