@@ -72,7 +72,7 @@ class Server:
     def sync(self, path):
         """Tells the server the text on disk; returns the document's URI and version."""
         file = self.root / path
-        uri, text = file.as_uri(), file.read_text(encoding="utf-8")
+        uri, text = file.as_uri(), read_exactly(file)
         version = self.versions.get(uri, 0) + 1
         if uri in self.versions:
             self.notify("textDocument/didChange", {
@@ -91,6 +91,7 @@ class Server:
 
     def close(self, path):
         uri = (self.root / path).as_uri()
+        self.said.pop(uri, None)
         if self.versions.pop(uri, None) is not None:
             self.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
@@ -179,17 +180,38 @@ class Server:
 
 
 def finding(path, text, diagnostic):
-    """One diagnostic as a finding: lines and columns from 1, columns in characters rather than UTF-16."""
-    start = diagnostic["range"]["start"]
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    line = lines[start["line"]] if start["line"] < len(lines) else ""
-    before = line.encode("utf-16-le")[: 2 * start["character"]].decode("utf-16-le", "replace")
-    message = "".join(c if c.isprintable() else " " for c in diagnostic["message"].split("\n")[0])[:300]
-    found = {"path": path, "line": start["line"] + 1, "column": len(before) + 1,
-             "severity": SEVERITIES.get(diagnostic.get("severity", 1), "error"), "message": message}
+    """One diagnostic as a finding. One that is odd is shown as well as it can be: lost would be worse."""
+    if not isinstance(diagnostic, dict):
+        diagnostic = {"message": diagnostic}
+    line, column = place(text, diagnostic.get("range"))
+    severity = diagnostic.get("severity")
+    found = {"path": path, "line": line, "column": column, "message": cleaned(diagnostic.get("message", "")),
+             "severity": SEVERITIES.get(severity, "error") if isinstance(severity, int) else "error"}
     if "code" in diagnostic:
-        found["code"] = str(diagnostic["code"])
+        found["code"] = cleaned(diagnostic["code"])
     return found
+
+
+def place(text, span):
+    """Line and column from 1, the column in characters rather than UTF-16; 1:1 if there is no telling."""
+    try:
+        number, character = span["start"]["line"], span["start"]["character"]
+        line = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")[number]
+        before = line.encode("utf-16-le")[: 2 * character].decode("utf-16-le", "replace")
+        return number + 1, len(before) + 1
+    except (TypeError, KeyError, IndexError):
+        return 1, 1
+
+
+def cleaned(value):
+    """One line of bounded length, without anything that steers a terminal. Markup is an object with a value."""
+    text = str(value["value"] if isinstance(value, dict) else value)
+    return "".join(c if c.isprintable() else " " for c in text.split("\n")[0])[:300]
+
+
+def read_exactly(file):
+    """The text with its own line ends: Python would make each of them a newline, and the copies would differ."""
+    return file.read_bytes().decode("utf-8")
 
 
 def words(conclusion, errors):
@@ -221,7 +243,7 @@ class Loop:
                 server.start(began + self.initialize_budget)
                 uri, version = server.sync(path)
                 diagnostics = server.diagnostics(uri, version, time.monotonic() + self.budget)
-                text = (self.root / path).read_text(encoding="utf-8")
+                text = read_exactly(self.root / path)
                 findings += [finding(path, text, diagnostic) for diagnostic in diagnostics]
             except Gone as error:
                 conclusions.add("unavailable")

@@ -3,10 +3,13 @@
 mod adapter_command;
 mod check_command;
 mod fake_command;
+mod loop_command;
 mod output;
 mod profile_command;
 mod schema_command;
+mod server_command;
 mod session;
+mod show;
 mod workspace;
 
 use std::process::ExitCode;
@@ -30,7 +33,9 @@ there is no conclusion; 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
+    Loop(loop_command::Args),
     Check(check_command::Args),
+    Server(server_command::Args),
     Profile(profile_command::Args),
     Adapter(adapter_command::Args),
     Fake(fake_command::Args),
@@ -39,7 +44,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Loop(args) => loop_command::run(&args),
         Command::Check(args) => check_command::run(&args),
+        Command::Server(args) => server_command::run(&args),
         Command::Profile(args) => profile_command::run(&args),
         Command::Adapter(args) => adapter_command::run(&args),
         Command::Fake(args) => return fake_command::run(args),

@@ -26,19 +26,15 @@ pub struct FakeCommand {
 }
 
 impl FakeCommand {
-    /// The `fake-lsp` beside the running executable, or the running executable with `fake`.
+    /// The running executable with `fake`. A `fake-lsp` beside it might be of another build, and would
+    /// start one millisecond sooner.
     ///
     /// # Errors
     /// When the system does not tell the path of the running executable.
-    pub fn find() -> Result<Self, HarnessError> {
-        let running = std::env::current_exe()
+    pub fn within_this_executable() -> Result<Self, HarnessError> {
+        let program = std::env::current_exe()
             .map_err(|error| HarnessError::new(format!("the path of the running executable is unknown: {error}")))?;
-        let beside = running.with_file_name("fake-lsp");
-        Ok(if beside.is_file() {
-            Self { program: beside, args: Vec::new() }
-        } else {
-            Self { program: running, args: vec!["fake".into()] }
-        })
+        Ok(Self { program, args: vec!["fake".into()] })
     }
 }
 
