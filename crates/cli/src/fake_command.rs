@@ -13,5 +13,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> ExitCode {
-    fake_lsp::run::main(args.args)
+    // The program's own name comes first, as its usage shows it.
+    fake_lsp::run::main(std::iter::once("fake-lsp".into()).chain(args.args))
 }

