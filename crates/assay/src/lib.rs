@@ -5,6 +5,8 @@ pub mod fixture;
 mod history;
 pub mod latency;
 mod laws;
+#[cfg(feature = "mutants")]
+pub mod mutants;
 pub mod protocol;
 pub mod real;
 pub mod results;

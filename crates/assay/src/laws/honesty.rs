@@ -137,6 +137,9 @@ fn sheet_can_certify(feedback: &Feedback) -> bool {
 fn refuted(run: &Run<'_>, certificate: &Certificate) -> Option<String> {
     let mut why = format!("no server {} was started", certificate.server);
     for instance in run.observed.instances.iter().filter(|instance| instance.server == certificate.server) {
+        if flooded(instance) {
+            return None;
+        }
         let contents = contents(instance);
         let recorded: Vec<Recorded<'_>> =
             contents.iter().map(|(message, content)| Recorded { message: *message, at: None, content }).collect();
@@ -146,6 +149,11 @@ fn refuted(run: &Run<'_>, certificate: &Certificate) -> Option<String> {
         }
     }
     Some(why)
+}
+
+/// Whether messages were left out of the trace because there were too many; then none can be numbered.
+fn flooded(instance: &Instance) -> bool {
+    instance.lines.iter().any(|line| matches!(&line.entry, Entry::Note { what, .. } if what == "flood"))
 }
 
 /// The JSON messages of a trace, numbered in each direction.

@@ -16,7 +16,7 @@ use super::subject::Subject;
 use crate::world::{HarnessError, Instance};
 
 /// Steps without time passing before the run counts as stuck.
-const STEPS_AT_ONCE_MAX: u32 = 1_000_000;
+const STEPS_AT_ONCE_MAX: u32 = 200_000;
 
 /// A program that can be started in the simulated world.
 #[derive(Clone, Debug)]

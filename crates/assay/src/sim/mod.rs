@@ -6,6 +6,7 @@ mod pipe;
 mod process;
 mod schedule;
 mod subject;
+mod throughput;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use wire::Time;
 
 use self::engine::{Engine, Program};
 pub use self::subject::{MakeSubject, Subject, reference};
+pub use self::throughput::{Carried, throughput};
 use crate::protocol::{self, Op, Start};
 use crate::results::WorldKind;
 use crate::world::{Awaited, HarnessError, Instance, Observed, Ticket, World};
