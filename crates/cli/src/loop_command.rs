@@ -2,7 +2,7 @@
 //! what is right is judged in `assay`.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay::real::{AdapterCommand, FakeCommand, RealOptions, Subject};
@@ -59,6 +59,8 @@ pub(crate) struct Args {
     jobs: Option<u16>,
 }
 
+const ADAPTER_HELP: &str = "give a command that speaks the adapter protocol (docs/adapter-protocol.md)";
+
 /// Runs the command; the exit code of the process.
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let all = suite::embedded()?;
@@ -114,9 +116,18 @@ fn subject(args: &Args) -> Result<AdapterCommand> {
     let Some(line) = &args.adapter else { return AdapterCommand::reference().into_diagnostic() };
     let words = shell_words::split(line).into_diagnostic().wrap_err_with(|| format!("--adapter {line:?}"))?;
     let mut words = words.into_iter();
-    let program =
-        words.next().ok_or_else(|| output::wrong("--adapter names no program", "see docs/adapter-protocol.md"))?;
+    let program = words.next().ok_or_else(|| output::wrong("--adapter names no program", ADAPTER_HELP))?;
+    if !is_there(Path::new(&program)) {
+        return Err(output::wrong(format!("--adapter {line:?}: there is no program {program}"), ADAPTER_HELP));
+    }
     Ok(AdapterCommand { program: program.into(), args: words.collect() })
+}
+
+/// Whether a program can be found: where its path says, or on `PATH`.
+fn is_there(program: &Path) -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    program.is_file()
+        || (program.components().count() == 1 && std::env::split_paths(&folders).any(|dir| dir.join(program).is_file()))
 }
 
 /// A descriptor that becomes readable upon Ctrl-C or a request to end, so that every wait ends and every

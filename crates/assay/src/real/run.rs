@@ -17,6 +17,10 @@ use crate::results::{Check, Status, WorldKind};
 use crate::runner;
 use crate::world::HarnessError;
 
+/// So many scenarios in a row that failed alone as they had beside others show that company is not to
+/// blame; those that follow are not run again, and stand as they are.
+const ALONE_IN_VAIN_MAX: u32 = 8;
+
 /// How scenarios are run for real.
 pub struct RealOptions<'a> {
     /// Who is judged.
@@ -54,13 +58,16 @@ impl RealOptions<'_> {
 pub fn run(scenarios: &[&Scenario], options: &RealOptions<'_>) -> Option<Vec<Check>> {
     let real: Vec<&Scenario> = scenarios.iter().copied().filter(|scenario| scenario.is_real()).collect();
     let mut checks = Vec::new();
+    let mut in_vain = 0;
     for (scenario, first) in real.iter().zip(beside_each_other(&real, options)) {
         let failed = first.iter().any(|check| is_failure(check.status));
-        if failed && !options.is_interrupted() {
-            checks.extend(steady(first, one(scenario, options)));
-        } else {
+        if !failed || in_vain == ALONE_IN_VAIN_MAX || options.is_interrupted() {
             checks.extend(first);
+            continue;
         }
+        let alone = one(scenario, options);
+        in_vain = if alone.iter().any(|check| is_failure(check.status)) { in_vain + 1 } else { 0 };
+        checks.extend(steady(first, alone));
     }
     (!options.is_interrupted()).then_some(checks)
 }

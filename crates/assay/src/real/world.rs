@@ -69,6 +69,8 @@ pub struct RealWorld {
     epoch: Instant,
     last_id: u64,
     stop: Option<Ticket>,
+    /// A loop that never answered anything is not asked to stop; it is only told so by the end of its input.
+    answered_once: bool,
     _dir: TempDir,
 }
 
@@ -109,6 +111,7 @@ impl RealWorld {
             epoch,
             last_id: 0,
             stop: None,
+            answered_once: false,
             _dir: dir,
         })
     }
@@ -181,7 +184,7 @@ impl RealWorld {
 
     /// Asks the loop to stop, if that was not done, and waits until its process has ended.
     fn end_loop(&mut self) -> Result<(), HarnessError> {
-        if self.stop.is_none() {
+        if self.stop.is_none() && self.answered_once {
             let ticket = self.submit(Op::Stop)?;
             self.answer(ticket, STOP_WAIT)?;
         }
@@ -263,6 +266,7 @@ impl World for RealWorld {
         let mut awaited = Awaited::TimedOut;
         self.pump_until(deadline, |world| {
             if let Some((at, answer)) = world.adapter.take_answer(ticket.0) {
+                world.answered_once = true;
                 awaited = Awaited::Answered { at, answer };
             } else if let Some(how) = world.adapter.ended() {
                 awaited = Awaited::LoopEnded { how };
