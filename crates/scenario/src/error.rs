@@ -148,8 +148,11 @@ pub fn parse_toml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Pars
 
 /// Serde says "unknown field `x`, expected one of `a`, `b`": the second half belongs at the place.
 fn split_expectation(message: &str) -> (String, String) {
-    match message.find(", expected ") {
-        Some(at) => (message[..at].to_owned(), message[at + 2..].to_owned()),
+    match message.split_once(", expected ") {
+        Some((what, "u8")) => (what.to_owned(), "expected a whole number from 0 to 255".to_owned()),
+        Some((what, "u32" | "u64")) => (what.to_owned(), "expected a whole number from 0 up".to_owned()),
+        Some((what, expected)) => (what.to_owned(), format!("expected {expected}")),
+        None if message.starts_with("missing field") => (message.to_owned(), "expected in this table".to_owned()),
         None => (message.to_owned(), "here".to_owned()),
     }
 }

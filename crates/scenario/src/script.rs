@@ -3,6 +3,8 @@
 
 mod check;
 pub mod file;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::str::FromStr;

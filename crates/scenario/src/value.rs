@@ -351,3 +351,57 @@ impl Serialize for DurationRange {
         serializer.collect_str(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_exact_and_bounded() {
+        let micros = |text: &str| text.parse::<Duration>().map(Duration::as_micros);
+        let right = [("300ms", 300_000), ("2s", 2_000_000), ("1.5s", 1_500_000), ("250us", 250), ("0.000001s", 1)];
+        for (text, expected) in right {
+            assert_eq!(micros(text), Ok(expected), "{text}");
+            let duration: Duration = text.parse().unwrap();
+            assert_eq!(duration.to_string().parse(), Ok(duration), "{text} survives being written");
+        }
+        let wrong =
+            ["", "300", "ms", ".5s", "1.s", "1.5us", "1e3s", "-1s", "3601s", "99999999999999999999s", "1h", "١s"];
+        for text in wrong {
+            let error = micros(text).unwrap_err();
+            assert!(error.contains("expected"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn ranges_include_their_ends() {
+        let range = |text: &str| text.parse::<DurationRange>();
+        let ms = std::time::Duration::from_millis;
+        for (text, inside, outside) in
+            [("300ms..320ms", 320, 321), ("..500ms", 0, 501), ("2s..", 2000, 1999), ("1s", 1000, 999)]
+        {
+            let parsed = range(text).unwrap();
+            assert!(parsed.contains(ms(inside)) && !parsed.contains(ms(outside)), "{text}");
+            assert_eq!(range(&parsed.to_string()), Ok(parsed), "{text}");
+        }
+        for text in ["..", "2s..1s", "1s...2s", "1..2s", "1s..2s..3s"] {
+            assert!(range(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts_mean_what_they_say() {
+        let matching = |text: &str| -> Vec<u64> {
+            let count: Count = text.parse().unwrap();
+            (1..=7).filter(|nth| count.matches(*nth)).collect()
+        };
+        let cases: [(&str, &[u64]); 5] =
+            [("2", &[2]), ("5..", &[5, 6, 7]), ("2..4", &[2, 3, 4]), ("..2", &[1, 2]), ("every 3", &[3, 6])];
+        for (text, expected) in cases {
+            assert_eq!(matching(text), expected, "{text}");
+        }
+        for text in ["0", "every 0", "4..2", "x", "-1", "1..x", ""] {
+            assert!(text.parse::<Count>().is_err(), "{text}");
+        }
+    }
+}

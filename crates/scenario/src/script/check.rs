@@ -6,7 +6,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use toml::Spanned;
 
-use super::file::{ActionFile, Flood, RuleFile, ScriptFile, Split};
+use super::file::{ActionFile, Flood, RuleFile, ScriptFile, Split, VERBS};
 use super::{ACTIONS_MAX, Action, RULES_MAX, Rule, Script, Trigger, Verb};
 use crate::error::{ParseError, Source};
 use crate::value::Json;
@@ -100,10 +100,9 @@ fn action(found: Spanned<ActionFile>, on: &Trigger, source: &Source) -> Result<A
 
 fn no_verb(span: &Range<usize>, source: &Source) -> ParseError {
     let label = "expected exactly one verb";
-    source.error_at(span.clone(), "an action without a verb", label).with_help(
-        "verbs: publish, answer, result, error, ignore, notify, request, progress, refresh, log, stderr, raw, base64, \
-         frame, flood, stop_reading, resume_reading, close_stdout, exit, die, state",
-    )
+    source
+        .error_at(span.clone(), "an action without a verb", label)
+        .with_help(format!("the verbs are {}", VERBS.join(", ")))
 }
 
 /// Every verb that the action has, in the order of the fields.
@@ -133,29 +132,29 @@ fn verbs(file: &ActionFile, span: &Range<usize>, source: &Source) -> Result<Vec<
         title: file.title.clone().unwrap_or_else(|| "working".to_owned()),
     });
     let found = [
-        ("publish", publish),
-        ("answer", file.answer.map(Verb::Answer)),
-        ("result", file.result.clone().map(|Json(result)| Verb::Result(result))),
-        ("error", error),
-        ("ignore", file.ignore.map(|_| Verb::Ignore)),
-        ("notify", notify),
-        ("request", request),
-        ("progress", progress),
-        ("refresh", file.refresh.map(|_| Verb::Refresh)),
-        ("log", file.log.clone().map(Verb::Log)),
-        ("stderr", file.stderr.clone().map(Verb::Stderr)),
-        ("raw", file.raw.clone().map(Verb::RawText)),
-        ("base64", file.base64.as_ref().map(|text| bytes(text, source)).transpose()?),
-        ("frame", file.frame.clone().map(Verb::Frame)),
-        ("flood", file.flood.map(|flood| flood_fits(flood, span, source)).transpose()?),
-        ("stop_reading", file.stop_reading.map(|_| Verb::StopReading)),
-        ("resume_reading", file.resume_reading.map(|_| Verb::ResumeReading)),
-        ("close_stdout", file.close_stdout.map(|_| Verb::CloseStdout)),
-        ("exit", file.exit.map(|code| Verb::Exit(i32::from(code)))),
-        ("die", file.die.map(|_| Verb::Die)),
-        ("state", file.state.clone().map(Verb::State)),
+        publish,
+        file.answer.map(Verb::Answer),
+        file.result.clone().map(|Json(result)| Verb::Result(result)),
+        error,
+        file.ignore.map(|_| Verb::Ignore),
+        notify,
+        request,
+        progress,
+        file.refresh.map(|_| Verb::Refresh),
+        file.log.clone().map(Verb::Log),
+        file.stderr.clone().map(Verb::Stderr),
+        file.raw.clone().map(Verb::RawText),
+        file.base64.as_ref().map(|text| bytes(text, source)).transpose()?,
+        file.frame.clone().map(Verb::Frame),
+        file.flood.map(|flood| flood_fits(flood, span, source)).transpose()?,
+        file.stop_reading.map(|_| Verb::StopReading),
+        file.resume_reading.map(|_| Verb::ResumeReading),
+        file.close_stdout.map(|_| Verb::CloseStdout),
+        file.exit.map(|code| Verb::Exit(i32::from(code))),
+        file.die.map(|_| Verb::Die),
+        file.state.clone().map(Verb::State),
     ];
-    Ok(found.into_iter().filter_map(|(name, verb)| Some((name, verb?))).collect())
+    Ok(VERBS.into_iter().zip(found).filter_map(|(name, verb)| Some((name, verb?))).collect())
 }
 
 fn bytes(text: &Spanned<String>, source: &Source) -> Result<Verb, ParseError> {

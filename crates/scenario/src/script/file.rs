@@ -127,13 +127,14 @@ pub struct RuleFile {
     pub also: bool,
     /// What is done, one after the other.
     #[serde(rename = "do")]
-    #[schemars(with = "Vec<ActionFile>")]
+    #[schemars(with = "Vec<ActionFile>", length(min = 1))]
     pub actions: Vec<Spanned<ActionFile>>,
 }
 
 /// One action: exactly one verb, and how and when it is done.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(transform = one_verb)]
 pub struct ActionFile {
     /// Verb: publish diagnostics.
     pub publish: Option<Publish>,
@@ -200,6 +201,37 @@ pub struct ActionFile {
     pub cancel_on_change: bool,
     /// With a verb that writes to the standard output: how the bytes are cut.
     pub split: Option<Split>,
+}
+
+/// The verbs of an action, in the order in which they stand above.
+pub(super) const VERBS: [&str; 21] = [
+    "publish",
+    "answer",
+    "result",
+    "error",
+    "ignore",
+    "notify",
+    "request",
+    "progress",
+    "refresh",
+    "log",
+    "stderr",
+    "raw",
+    "base64",
+    "frame",
+    "flood",
+    "stop_reading",
+    "resume_reading",
+    "close_stdout",
+    "exit",
+    "die",
+    "state",
+];
+
+/// Says in the schema what the parser checks: exactly one verb.
+fn one_verb(schema: &mut schemars::Schema) {
+    let one_of: Vec<_> = VERBS.iter().map(|verb| serde_json::json!({ "required": [verb] })).collect();
+    schema.insert("oneOf".to_owned(), one_of.into());
 }
 
 /// The error of a response.
