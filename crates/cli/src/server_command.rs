@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay::fixture::Fixture;
-use assay::results::Results;
-use assay::server::{self, Options};
+use assay::results::{Law, Results};
+use assay::server::{self, LAWS, Options};
 use indicatif::{ProgressBar, ProgressStyle};
 use miette::Result;
 use serde_json::json;
@@ -37,6 +37,7 @@ Exit codes: 0 all held (warnings count with --strict); 1 something did not; 2 th
 Examples:
   lsp-assay server -- pyright-langserver --stdio
   lsp-assay server --broken bad.ts --fixed good.ts -- tsc --lsp --stdio
+  lsp-assay server --law lifecycle --law messages --language python -- my-server
   lsp-assay server --language c --edits 1000 --seed 7 -- my-c-server
   lsp-assay server --root . --broken /tmp/bad.py --fixed src/app.py -- ty server
   lsp-assay server --strict --format json -- clangd")]
@@ -59,6 +60,12 @@ pub(crate) struct Args {
     /// The seed of the random edits
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Longest wait for the first error that a new server reports
+    #[arg(long, value_name = "TIME", default_value = "45s")]
+    wait: scenario::Duration,
+    /// Check this law only; may be given more than once (default: all)
+    #[arg(long = "law", value_name = "LAW", value_parser = law)]
+    laws: Vec<Law>,
     /// Let warnings count as failures
     #[arg(long)]
     strict: bool,
@@ -82,6 +89,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         settings: json!({}),
         edits: args.edits as usize,
         seed: args.seed,
+        laws: args.laws.clone(),
+        first_max: args.wait.get(),
     };
     let spinner = spinner();
     let show_step = |what: &str| spinner.set_message(what.to_owned());
@@ -94,6 +103,13 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     results.subject = args.command.join(" ");
     show::results(&results, args.format, args.out.as_deref())?;
     Ok(exit_code(&results, args.strict))
+}
+
+fn law(name: &str) -> Result<Law, String> {
+    LAWS.into_iter().find(|law| law.to_string() == name).ok_or_else(|| {
+        let names: Vec<_> = LAWS.iter().map(Law::to_string).collect();
+        format!("the laws of servers are {}", names.join(", "))
+    })
 }
 
 fn exit_code(results: &Results, strict: bool) -> u8 {

@@ -2,8 +2,6 @@
 //! §textDocument_publishDiagnostics, §textDocument_diagnostic). It runs first among the laws on
 //! diagnostics: the server's pace is learnt here.
 
-use std::time::Duration;
-
 use super::findings::{Finding, difference, same};
 use super::observed::Observed;
 use super::probe::Probe;
@@ -12,8 +10,6 @@ use super::subject::Subject;
 use super::verdict::{Seen, Verdicts};
 use crate::results::Law;
 
-/// How long a fresh server may take to find its first error: some index a project first.
-const FIRST_MAX: Duration = Duration::from_secs(45);
 /// Changes in a burst.
 const BURST: usize = 12;
 
@@ -22,7 +18,7 @@ pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Obse
     let fixture = &probe.subject.fixture;
     let mark = probe.log.mark();
     probe.open(&fixture.broken(1), 1).await;
-    let opened = probe.settle_until(FIRST_MAX, |diagnosis| shows_the_error(fixture, diagnosis, 1)).await;
+    let opened = probe.settle_until(probe.subject.first_max, |diagnosis| shows_the_error(fixture, diagnosis, 1)).await;
     verdicts.must(
         Law::Convergence,
         "broken-is-error",
@@ -115,5 +111,5 @@ fn wanted(fixture: &crate::fixture::Fixture, k: usize) -> String {
 pub(crate) async fn diagnoses(subject: &Subject, probe: &mut Probe<'_>) -> Diagnosis {
     let fixture = &subject.fixture;
     probe.open(&fixture.broken(1), 1).await;
-    probe.settle_until(FIRST_MAX, |diagnosis| !diagnosis.errors().is_empty()).await
+    probe.settle_until(subject.first_max, |diagnosis| !diagnosis.errors().is_empty()).await
 }

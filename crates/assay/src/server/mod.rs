@@ -20,11 +20,13 @@ mod text;
 mod verdict;
 mod versions;
 
+use std::cell::Cell;
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use feedback::runtime::process::SpawnError;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::observed::Observed;
 use self::probe::{Outcome, Probe, Profile};
@@ -49,6 +51,28 @@ pub struct Options {
     pub edits: usize,
     /// Of the random edits.
     pub seed: u64,
+    /// How long a new server may take to report its first error: some index a project first.
+    pub first_max: Duration,
+    /// The laws to check; all of [`LAWS`] if it is empty.
+    pub laws: Vec<Law>,
+}
+
+/// The laws of servers, in the order in which they are checked.
+pub const LAWS: [Law; 8] = [
+    Law::Lifecycle,
+    Law::Messages,
+    Law::Convergence,
+    Law::Versions,
+    Law::Clearing,
+    Law::Pull,
+    Law::Positions,
+    Law::IncrementalEqualsFresh,
+];
+
+impl Options {
+    fn wants(&self, law: Law) -> bool {
+        self.laws.is_empty() || self.laws.contains(&law)
+    }
 }
 
 /// Why a server could not be checked at all.
@@ -89,32 +113,37 @@ pub async fn check(options: &Options, progress: Progress<'_>) -> Result<Results,
     let subject = workspace.subject(options)?;
     let mut verdicts = Verdicts::new(&subject.name);
     let mut observed = Observed::default();
-    progress("lifecycle");
-    let initialized = lifecycle::judge(&subject, &mut verdicts, &mut observed).await?;
-    let mut facts = Value::Null;
+    let mut initialized = true;
+    if options.wants(Law::Lifecycle) {
+        progress("lifecycle");
+        initialized = lifecycle::judge(&subject, &mut verdicts, &mut observed).await?;
+    }
+    let mut facts = Map::new();
     if initialized {
-        match laws(&subject, options, &mut verdicts, &mut observed, progress).await {
-            Ok(found) => facts = found,
-            Err(NotReady(why)) => verdicts.must(
-                Law::Lifecycle,
-                "starts-each-time",
-                "a server that has initialized once does so each time",
-                Seen::Broken(why, Vec::new()),
-            ),
+        for law in LAWS.into_iter().filter(|law| options.wants(*law)) {
+            let judged = judge(law, &subject, options, &mut verdicts, &mut observed, progress).await;
+            match judged {
+                Ok(found) => facts.extend(found),
+                Err(NotReady(why)) => {
+                    verdicts.must(
+                        Law::Lifecycle,
+                        "starts-each-time",
+                        "a server that has initialized once does so each time",
+                        Seen::Broken(why, Vec::new()),
+                    );
+                    break;
+                }
+            }
         }
     }
-    lifecycle::judge_observed(&mut verdicts, &observed);
-    messages::judge_observed(&mut verdicts, &observed);
-    versions::judge_observed(&mut verdicts, &observed);
-    positions::judge_observed(&mut verdicts, &observed);
-    pull::judge_observed(&mut verdicts, &observed);
+    judge_observed(options, &mut verdicts, &observed);
     let facts = json!({
         "sessions": observed.sessions,
         "messages": observed.messages,
         "pushes": observed.pushes,
         "pushes_with_version": observed.pushes_versioned,
         "pulls": observed.pulls,
-        "server": facts,
+        "laws": facts,
         "pace_ms": {"push": subject.push_rhythm.get().in_millis(), "pull": subject.pull_rhythm.get().in_millis()},
     });
     let mut checks = verdicts.into_checks();
@@ -123,40 +152,67 @@ pub async fn check(options: &Options, progress: Progress<'_>) -> Result<Results,
     Ok(Results::new("server", &subject.name, options.seed, checks, facts))
 }
 
-async fn laws(
+/// Checks one law in sessions of its own; returns facts.
+async fn judge(
+    law: Law,
     subject: &Subject,
     options: &Options,
     verdicts: &mut Verdicts,
     observed: &mut Observed,
     progress: Progress<'_>,
-) -> Result<Value, NotReady> {
-    progress("messages");
-    observed.merge(messages::judge(ready(subject, "messages").await?, verdicts).await);
-    progress("convergence");
-    let probe = ready(subject, "convergence").await?;
-    let server_info = probe.announced.initialize["serverInfo"].clone();
-    let encoding = probe.announced.encoding.name();
-    observed.merge(convergence::judge(probe, verdicts).await);
-    progress("versions");
-    // Versions are named in pushes only, and many servers push only to clients that cannot pull.
-    let pushes = Profile { pull: false, ..Profile::default() };
-    observed.merge(versions::judge(ready_as(subject, "versions", pushes).await?, verdicts).await);
-    progress("clearing");
-    observed.merge(clearing::judge(ready(subject, "clearing").await?, verdicts).await);
-    progress("pull");
-    observed.merge(pull::judge(ready(subject, "pull").await?, verdicts).await);
-    progress("positions");
-    let mut offered = Vec::new();
-    for profile in positions::offers() {
-        let probe = ready_as(subject, "positions", profile.clone()).await?;
-        let mut one = positions::offer(probe, &profile).await;
-        observed.merge(std::mem::take(&mut one.observed));
-        offered.push(one);
+) -> Result<Map<String, Value>, NotReady> {
+    let name = law.to_string();
+    progress(&name);
+    let mut facts = Map::new();
+    match law {
+        Law::Messages => observed.merge(messages::judge(ready(subject, &name).await?, verdicts).await),
+        Law::Convergence => {
+            let probe = ready(subject, &name).await?;
+            facts.insert("server_info".to_owned(), probe.announced.initialize["serverInfo"].clone());
+            facts.insert("position_encoding".to_owned(), json!(probe.announced.encoding.name()));
+            observed.merge(convergence::judge(probe, verdicts).await);
+        }
+        Law::Versions => {
+            // Versions are named in pushes only, and many servers push only to clients that cannot pull.
+            let pushes = Profile { pull: false, ..Profile::default() };
+            observed.merge(versions::judge(ready_as(subject, &name, pushes).await?, verdicts).await);
+        }
+        Law::Clearing => observed.merge(clearing::judge(ready(subject, &name).await?, verdicts).await),
+        Law::Pull => observed.merge(pull::judge(ready(subject, &name).await?, verdicts).await),
+        Law::Positions => {
+            let mut offered = Vec::new();
+            for profile in positions::offers() {
+                let probe = ready_as(subject, &name, profile.clone()).await?;
+                let mut one = positions::offer(probe, &profile).await;
+                observed.merge(std::mem::take(&mut one.observed));
+                offered.push(one);
+            }
+            positions::judge(verdicts, offered);
+        }
+        Law::IncrementalEqualsFresh => {
+            let plan = incremental::Plan { seed: options.seed, edits: options.edits };
+            facts.insert(name, incremental::judge(subject, plan, verdicts, observed, progress).await?);
+        }
+        // Lifecycle is checked before anything else; the others are laws of loops.
+        _ => {}
     }
-    positions::judge(verdicts, offered);
-    let plan = incremental::Plan { seed: options.seed, edits: options.edits };
-    let incremental = incremental::judge(subject, plan, verdicts, observed, progress).await?;
-    Ok(json!({"info": server_info, "position_encoding": encoding, "incremental": incremental}))
+    Ok(facts)
+}
+
+/// Judges what all sessions saw in passing.
+fn judge_observed(options: &Options, verdicts: &mut Verdicts, observed: &Observed) {
+    let laws: [(Law, fn(&mut Verdicts, &Observed)); 5] = [
+        (Law::Lifecycle, lifecycle::judge_observed),
+        (Law::Messages, messages::judge_observed),
+        (Law::Versions, versions::judge_observed),
+        (Law::Positions, positions::judge_observed),
+        (Law::Pull, pull::judge_observed),
+    ];
+    for (law, judge) in laws {
+        if options.wants(law) {
+            judge(verdicts, observed);
+        }
+    }
 }
 
 async fn ready<'a>(subject: &'a Subject, session: &str) -> Result<Probe<'a>, NotReady> {
@@ -198,6 +254,16 @@ impl Workspace {
             cwd: self.root.clone(),
         };
         let name = options.command.join(" ");
-        Ok(Subject::new(name, command, &self.root, options.fixture.clone(), options.settings.clone()))
+        Ok(Subject {
+            name,
+            command,
+            root: self.root.clone(),
+            fixture: options.fixture.clone(),
+            settings: options.settings.clone(),
+            first_max: options.first_max,
+            push_rhythm: Cell::default(),
+            pull_rhythm: Cell::default(),
+            origin: Instant::now(),
+        })
     }
 }

@@ -23,7 +23,10 @@ pub(crate) struct Subject {
     pub(crate) push_rhythm: Cell<Rhythm>,
     /// How fast it was seen to be right when it is asked.
     pub(crate) pull_rhythm: Cell<Rhythm>,
-    origin: Instant,
+    /// How long a new process may take to report its first error.
+    pub(crate) first_max: Duration,
+    /// The start of the run's clock.
+    pub(crate) origin: Instant,
 }
 
 /// How long any answer may take before it counts as none.
@@ -36,25 +39,6 @@ pub(crate) const EXIT_MAX: Duration = Duration::from_secs(5);
 pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(20);
 
 impl Subject {
-    pub(crate) fn new(
-        name: String,
-        command: feedback::Command,
-        root: &Path,
-        fixture: Fixture,
-        settings: Value,
-    ) -> Self {
-        Self {
-            name,
-            command,
-            root: root.to_owned(),
-            fixture,
-            settings,
-            push_rhythm: Cell::default(),
-            pull_rhythm: Cell::default(),
-            origin: Instant::now(),
-        }
-    }
-
     /// The probed file's URI.
     pub(crate) fn uri(&self) -> String {
         uri_of(&self.root.join(&self.fixture.file_name))

@@ -49,14 +49,32 @@ pub(crate) enum What {
     Several(Vec<What>),
 }
 
-/// A series of edits from a seed, without those that use one of the `left_out` special cases.
-pub(crate) fn series(seed: u64, edits: usize, fixture: &Fixture, left_out: &[Special]) -> Vec<Edit> {
+/// A series of edits from a seed, without those that use one of the `left_out` special cases. Every
+/// `stride`-th one sees to it that there is something to compare.
+pub(crate) fn series(seed: u64, edits: usize, stride: usize, fixture: &Fixture, left_out: &[Special]) -> Vec<Edit> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let fragments = fixture.fragments();
-    std::iter::repeat_with(|| Edit { what: what(&mut random, fragments), pause: random.random_ratio(1, 10) })
-        .filter(|edit| !left_out.iter().any(|special| edit.what.uses(*special)))
-        .take(edits)
-        .collect()
+    let mut series: Vec<_> =
+        std::iter::repeat_with(|| Edit { what: what(&mut random, fragments), pause: random.random_ratio(1, 10) })
+            .filter(|edit| !left_out.iter().any(|special| edit.what.uses(*special)))
+            .take(edits)
+            .collect();
+    let lasts = series.iter_mut().skip(stride.saturating_sub(1)).step_by(stride.max(1));
+    for (turn, last) in lasts.enumerate() {
+        // In turns: errors behind whatever the text has become, and the text with a known error.
+        last.what = match turn % 2 {
+            0 => What::Several(fragments.iter().take(4).map(|text| insert(END, text)).collect()),
+            _ => What::Fixture { broken: true, k: turn % 6 },
+        };
+    }
+    series
+}
+
+/// The end of the text, in parts of a million.
+const END: u32 = 999_999;
+
+fn insert(at: u32, text: &str) -> What {
+    What::Insert { at, text: text.to_owned(), past_line_end: false }
 }
 
 /// Cases that whole families of servers get wrong. Each is tried alone first, so that one of them does
@@ -76,21 +94,19 @@ impl Special {
 
     /// A few edits that show by the place of the fixture's error whether they were understood.
     pub(crate) fn series(self, fixture: &Fixture) -> Vec<Edit> {
-        let begin = 0;
-        let end = 999_999;
-        let insert = |at, text: &str, past_line_end| What::Insert { at, text: text.to_owned(), past_line_end };
         let edits = match self {
-            Self::PastLineEnd => vec![insert(begin, "\n", true), insert(begin, "\r\n", true)],
+            Self::PastLineEnd => {
+                ["\n", "\r\n"].map(|text| What::Insert { at: 0, text: text.to_owned(), past_line_end: true }).to_vec()
+            }
             Self::WholeText => vec![
                 What::Whole { broken: true, k: 4 },
-                insert(begin, "\n", false),
+                insert(0, "\n"),
                 What::Whole { broken: true, k: 2 },
-                insert(begin, "\n", false),
+                insert(0, "\n"),
             ],
             Self::LoneCr => {
-                let lines = fixture.fragments().iter().filter(|text| text.ends_with('\n')).take(4);
-                let mut edits = vec![What::Fixture { broken: true, k: 3 }, What::LoneCr { at: begin }];
-                edits.extend(lines.map(|line| insert(end, line, false)));
+                let mut edits = vec![What::Fixture { broken: true, k: 3 }, What::LoneCr { at: 0 }];
+                edits.extend(lines().map(|line| insert(END, line)));
                 edits
             }
         };
@@ -254,8 +270,8 @@ mod tests {
     fn a_seed_makes_the_same_series_again_and_any_part_of_it_can_run() {
         let fixture = Fixture::for_language("python").unwrap();
         for seed in 0..20 {
-            let edits = series(seed, 300, &fixture, &[]);
-            assert_eq!(edits, series(seed, 300, &fixture, &[]));
+            let edits = series(seed, 300, 38, &fixture, &[]);
+            assert_eq!(edits, series(seed, 300, 38, &fixture, &[]));
             assert_eq!(run(seed, &edits, &fixture), run(seed, &edits, &fixture));
             let odd: Vec<_> = edits.iter().step_by(2).cloned().collect();
             run(seed, &odd, &fixture);
@@ -265,7 +281,7 @@ mod tests {
     #[test]
     fn what_is_left_out_of_a_series_does_not_occur_in_it() {
         let fixture = Fixture::for_language("typescript").unwrap();
-        let edits = series(1, 300, &fixture, &Special::ALL);
+        let edits = series(1, 300, 38, &fixture, &Special::ALL);
         assert_eq!(edits.len(), 300);
         assert!(!edits.iter().any(|edit| Special::ALL.iter().any(|special| edit.what.uses(*special))));
         for special in Special::ALL {
@@ -281,7 +297,7 @@ mod tests {
         let fixture = Fixture::for_language("c").unwrap();
         let mut seen = [false; 6];
         for seed in 0..5 {
-            let edits = series(seed, 300, &fixture, &[Special::LoneCr]);
+            let edits = series(seed, 300, 38, &fixture, &[Special::LoneCr]);
             let history = run(seed, &edits, &fixture);
             for text in history.iter().map(Text::as_str) {
                 seen[0] |= text.is_empty();

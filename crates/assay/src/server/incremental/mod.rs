@@ -53,7 +53,8 @@ pub(crate) async fn judge(
         facts.insert(kind.to_owned(), fact);
         verdicts.record(Law::IncrementalEqualsFresh, kind, keyword, expected, seen);
     }
-    let edits = edits::series(plan.seed, plan.edits, &subject.fixture, &left_out);
+    let stride = stride(plan.edits, CHECKPOINTS);
+    let edits = edits::series(plan.seed, plan.edits, stride, &subject.fixture, &left_out);
     let (mut seen, fact) = series(subject, plan.seed, &edits, CHECKPOINTS, observed, progress).await?;
     if let (Seen::Held(what), false) = (&mut seen, left_out.is_empty()) {
         let names: Vec<_> = left_out.iter().map(|special| requirement(*special).0).collect();
@@ -80,6 +81,11 @@ fn requirement(special: Special) -> (&'static str, Keyword, &'static str) {
             ("lone-carriage-return", Keyword::Should, "LSP 3.17 #textDocuments: a lone carriage return ends a line")
         }
     }
+}
+
+/// How many edits lie between two comparisons.
+fn stride(edits: usize, checkpoints: usize) -> usize {
+    edits.div_ceil(checkpoints).max(1)
 }
 
 /// Runs one series of edits, compared so many times on the way.
@@ -182,7 +188,7 @@ struct Run<'a> {
 impl Run<'_> {
     /// Applies the whole series and compares on the way; stops at the first difference.
     async fn checkpoints(&mut self, edited: &mut Edited<'_>, checkpoints: usize) -> Result<Walked, NotReady> {
-        let stride = self.edits.len().div_ceil(checkpoints).max(1);
+        let stride = stride(self.edits.len(), checkpoints);
         let (mut compared, mut findings, mut done) = (0, 0, 0);
         for chunk in self.edits.chunks(stride) {
             edited.apply(chunk).await;
