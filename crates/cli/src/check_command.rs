@@ -169,11 +169,9 @@ async fn check(
 }
 
 async fn reports(feedback: &Feedback, files: &[PathBuf], progress: &ProgressBar) -> Result<Vec<Report>> {
-    let mut files = files.to_vec();
-    files.dedup();
     let pending: Vec<_> = files.iter().map(|file| feedback.submit(Request::Check { path: file.clone() })).collect();
     let mut reports = Vec::new();
-    for (call, file) in pending.into_iter().zip(&files) {
+    for (call, file) in pending.into_iter().zip(files) {
         progress.set_message(file.display().to_string());
         match call.answer().await {
             feedback::Answer::Report(report) => reports.push(*report),

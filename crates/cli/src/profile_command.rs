@@ -84,7 +84,8 @@ enum Format {
 }
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
-    let workspace = args.file.as_ref().map(|file| Workspace::of(&[file.clone()], args.root.as_deref())).transpose()?;
+    let workspace =
+        args.file.as_ref().map(|file| Workspace::of(std::slice::from_ref(file), args.root.as_deref())).transpose()?;
     let options = options(args, workspace.as_ref())?;
     let progress = progress(args);
     let place = || match &workspace {

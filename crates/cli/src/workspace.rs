@@ -8,7 +8,7 @@ use miette::Result;
 
 use crate::output::wrong;
 
-/// The files and the workspace that they belong to, absolute and with links resolved.
+/// The files, each once, and the workspace that they belong to, absolute and with links resolved.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) files: Vec<PathBuf>,
@@ -18,7 +18,14 @@ impl Workspace {
     /// With `root` that one; else the nearest folder above all files that is a Git checkout; else the
     /// current folder, if it holds them all; else the nearest folder above them all.
     pub(crate) fn of(files: &[PathBuf], root: Option<&Path>) -> Result<Self> {
-        let files = files.iter().map(|file| existing(file)).collect::<Result<Vec<_>>>()?;
+        let mut unique = Vec::new();
+        for file in files {
+            let file = existing(file)?;
+            if !unique.contains(&file) {
+                unique.push(file);
+            }
+        }
+        let files = unique;
         let root = match root {
             Some(root) => folder(root)?,
             None => guess(&files),

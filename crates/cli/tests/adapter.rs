@@ -1,5 +1,7 @@
 //! `lsp-assay adapter`: the protocol line by line, also where a judge gets it wrong.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 

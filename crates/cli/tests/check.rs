@@ -1,6 +1,8 @@
 //! `lsp-assay check` as its users run it: exit codes, what is printed where, what is said when there is
 //! no conclusion. The servers are fakes; this very program is one of them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 
 use assert_cmd::Command;

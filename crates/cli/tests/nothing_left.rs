@@ -1,5 +1,7 @@
 //! Two seconds after a loop's end nothing of a server's group is left, however the loop ended.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;

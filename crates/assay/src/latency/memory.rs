@@ -64,11 +64,9 @@ mod tests {
 
     #[test]
     fn a_process_in_a_session_of_its_own_is_counted() {
-        let mut child = Command::new("setsid")
-            .args(["sh", "-c", "echo up; read line"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = child.spawn().unwrap();
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", "echo up; read line"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 3]).unwrap();
         let peak = peak_bytes().unwrap();
         assert!((100_000..1_000_000_000).contains(&peak), "{peak}");

@@ -221,7 +221,8 @@ mod tests {
 
     #[test]
     fn the_first_candidate_wins_and_linters_stand_beside_it() {
-        let cases: &[(&[&str], &[(&str, bool, bool)])] = &[
+        type Case<'a> = (&'a [&'a str], &'a [(&'a str, bool, bool)]);
+        let cases: &[Case<'_>] = &[
             (&["basedpyright-langserver", "pyright-langserver"], &[("pyright", true, true)]),
             (&["ty", "ruff"], &[("ty", true, true), ("ruff", false, true)]),
             (&["ruff"], &[("ruff", true, true)]),
