@@ -4,6 +4,8 @@ mod adapter_command;
 mod check_command;
 mod fake_command;
 mod loop_command;
+#[cfg(feature = "mutants")]
+mod mutants_command;
 mod output;
 mod profile_command;
 mod schema_command;
@@ -34,6 +36,8 @@ there is no conclusion; 130 interrupted.";
 #[derive(Subcommand)]
 enum Command {
     Loop(loop_command::Args),
+    #[cfg(feature = "mutants")]
+    Mutants(mutants_command::Args),
     Check(check_command::Args),
     Server(server_command::Args),
     Profile(profile_command::Args),
@@ -45,6 +49,8 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Loop(args) => loop_command::run(&args),
+        #[cfg(feature = "mutants")]
+        Command::Mutants(args) => mutants_command::run(&args),
         Command::Check(args) => check_command::run(&args),
         Command::Server(args) => server_command::run(&args),
         Command::Profile(args) => profile_command::run(&args),

@@ -4,7 +4,7 @@
 /// The first non-empty line of `text`, cleaned, at most `chars_max` characters and an ellipsis.
 pub(crate) fn line(text: &str, chars_max: usize) -> String {
     let first = text.split(['\n', '\r']).map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let mut cleaned = String::with_capacity(first.len().min(chars_max * 4));
+    let mut cleaned = String::with_capacity(first.len().min(chars_max.saturating_mul(4)));
     let mut chars = first.chars().filter_map(shown).peekable();
     for _ in 0..chars_max {
         let Some(character) = chars.next() else { break };
