@@ -217,7 +217,7 @@ fn a_judge_hears_everything_and_opens_gates() {
 
     server.send(&json!({ "method": "exit" }));
     let mut last = None;
-    while let Some(line) = lines.next() {
+    for line in lines {
         last = Some(line.unwrap());
     }
     assert!(last.as_ref().unwrap().contains("\"kind\":\"exit\""), "the exit is told before it happens: {last:?}");
