@@ -44,6 +44,8 @@ pub struct Loop {
     late: BTreeMap<PathBuf, Report>,
     /// Calls that wait for the end; `Some` once the end has begun.
     stopping: Option<Vec<CallId>>,
+    /// Of the last event.
+    now: Time,
 }
 
 /// A call that has ended, whose result may still come or be corrected.
@@ -86,11 +88,13 @@ impl Loop {
             interests: BTreeMap::new(),
             late: BTreeMap::new(),
             stopping: None,
+            now: Time::ZERO,
         }
     }
 
     /// Takes one event and appends the effects to perform, in order. Total: no event makes it panic.
     pub fn handle(&mut self, event: Event, now: Time, effects: &mut Vec<Effect>) {
+        self.now = now;
         match event {
             Event::Call { call, request } => self.asked(call, request, now, effects),
             Event::FileRead { op, result } => self.file_read(op, result, now, effects),
@@ -410,15 +414,17 @@ impl Loop {
         let open = |outcome: &&Outcome<'_>| {
             matches!(outcome.verdict, Verdict::Waiting { .. }) && stage(outcome.part, outcome.client) == Stage::Waiting
         };
-        if outcomes.iter().filter(|outcome| outcome.part.required).any(|outcome| open(&outcome)) {
-            return None;
-        }
+        let required_open = outcomes.iter().filter(|outcome| outcome.part.required).any(|outcome| open(&outcome));
         let optional_open = outcomes.iter().any(|outcome| open(&outcome));
         let any_required = outcomes.iter().any(|outcome| outcome.part.required);
         drop(outcomes);
         let call = &mut self.calls[at];
+        if required_open || (optional_open && !any_required) {
+            call.required_done = None;
+            return None;
+        }
         let done = *call.required_done.get_or_insert(now);
-        (!(optional_open && (!any_required || now < done.after(self.policy.settle)))).then_some(None)
+        (!optional_open || now >= done.after(self.policy.settle)).then_some(None)
     }
 
     fn answer(&mut self, at: usize, reason: Option<Reason>, now: Time, effects: &mut Vec<Effect>) {
@@ -509,13 +515,14 @@ impl Loop {
         if !call.begun || self.faults.has(Fault::NeverTimesOut) {
             return None;
         }
-        let part_deadline = |part: &Part| {
-            let client = self.clients.get(&part.client)?;
-            let ends = part.ends(call.asked, client, &self.policy);
-            Some(self.settles_at(part, client).map_or(ends, |until| until.min(ends)))
+        let part_deadlines = |part: &Part| {
+            let client = self.clients.get(&part.client);
+            let ends = client.map(|client| part.ends(call.asked, client, &self.policy));
+            ends.into_iter().chain(client.and_then(|client| self.settles_at(part, client)))
         };
         let optional = call.required_done.map(|done| done.after(self.policy.settle));
-        call.parts.iter().filter_map(part_deadline).chain(optional).min()
+        // What is past has been acted upon; the call waits for something else.
+        call.parts.iter().flat_map(part_deadlines).chain(optional).filter(|at| *at > self.now).min()
     }
 
     /// When time alone settles what a server has said so far.

@@ -321,8 +321,8 @@ impl Session {
         let mut inbound = Vec::new();
         while let Some(decoded) = self.decoder.next() {
             match decoded {
-                Decoded::Content(content) => match serde_json::from_slice::<serde::de::IgnoredAny>(&content) {
-                    Ok(_) => {
+                Decoded::Content(content) => match check_json(&content) {
+                    Ok(()) => {
                         let seq = self.received;
                         self.received += 1;
                         if io.policy.record {
@@ -330,7 +330,7 @@ impl Session {
                         }
                         inbound.push(Inbound::Content { seq, content });
                     }
-                    Err(error) => inbound.push(Inbound::Broken(format!("sent a message that is not JSON: {error}"))),
+                    Err(error) => inbound.push(Inbound::Broken(format!("sent a message that is {error}"))),
                 },
                 Decoded::Error(error) => {
                     if let FrameErrorKind::TooLarge { length, .. } = error.kind {
@@ -418,4 +418,10 @@ impl Session {
             _ => {}
         }
     }
+}
+
+/// Whether a content is JSON, and so has a number.
+fn check_json(content: &[u8]) -> Result<(), String> {
+    let text = std::str::from_utf8(content).map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to()))?;
+    serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop).map_err(|error| format!("not JSON: {error}"))
 }

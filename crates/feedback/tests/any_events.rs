@@ -3,7 +3,7 @@
 
 mod bench;
 
-use bench::{Bench, policy, pull_server, push_server};
+use bench::{Bench, policy, pull_server, push_server, spec};
 use feedback::{Answer, Event, ExitStatus, FileError, OpId, ProcessId, Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -183,8 +183,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_call_is_answered_once_and_in_time(steps in prop::collection::vec(step(), 1..60)) {
-        let bench = Bench::one();
+    fn every_call_is_answered_once_and_in_time(steps in prop::collection::vec(step(), 1..60), two in any::<bool>()) {
+        // Two servers, one of which is never told apart from the newest process by the steps.
+        let linter = feedback::ServerSpec { required: false, ..spec("linter") };
+        let bench = if two { Bench::new(vec![linter, spec("checker")], policy()) } else { Bench::one() };
         let mut run = Run { bench, at: 0, calls: Vec::new(), initialize: None, pulls: Vec::new(), version: 0 };
         for step in steps {
             run.take(step);
@@ -199,8 +201,13 @@ proptest! {
         run.bench.pass_to(run.at + 70_000);
         if !run.bench.answers.contains_key(&stop) {
             // All that is left to come is the exit of what was killed.
-            prop_assert!(run.bench.signals.contains(&(run.bench.newest(), feedback::Signal::Kill)));
-            run.bench.exit(137, "");
+            let killed: Vec<ProcessId> =
+                run.bench.signals.iter().filter(|(_, signal)| *signal == feedback::Signal::Kill).map(|(process, _)| *process).collect();
+            prop_assert!(!killed.is_empty());
+            for process in killed {
+                let status = ExitStatus { code: None, signal: Some(9) };
+                run.bench.event(Event::Exited { process, status, stderr_tail: String::new() });
+            }
         }
         prop_assert!(matches!(run.bench.answers.get(&stop), Some(Answer::Done)));
         prop_assert_eq!(run.bench.machine.next_deadline(), None);
