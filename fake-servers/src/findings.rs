@@ -116,3 +116,57 @@ impl Finding {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_say_so_are_findings() {
+        let cases: &[(&str, Option<(u32, u32, u8, &str, &str)>)] = &[
+            ("ERROR E1 some words", Some((0, 19, 1, "E1", "some words"))),
+            ("x = 1 # WARNING W23 hm", Some((8, 22, 2, "W23", "hm"))),
+            ("INFO I3", Some((0, 7, 3, "I3", ""))),
+            ("é😀 HINT H4 a", Some((4, 13, 4, "H4", "a"))),
+            ("HINT H4 a ERROR E1 b", Some((0, 20, 4, "H4", "a ERROR E1 b"))),
+            ("ERROR", None),
+            ("ERROR  E1 x", None),
+            ("ERROR e1 x", None),
+            ("ERROR E x", None),
+            ("ERROR E1x y", None),
+            ("TERROR E1 x", None),
+            ("ERRORS E1 x", None),
+            ("ERROR ERROR E1 x", Some((6, 16, 1, "E1", "x"))),
+        ];
+        for (text, expected) in cases {
+            let found = findings(text, Encoding::Utf16);
+            let told: Vec<_> =
+                found.iter().map(|f| (f.start, f.end, f.severity, f.code.as_str(), f.words.as_str())).collect();
+            assert_eq!(told, Vec::from_iter(*expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_line_end_counts_and_every_encoding_has_its_columns() {
+        let text = "ERROR E1 a\r\nERROR E2 b\rERROR E3 c\n\n😀é ERROR E4 d";
+        let places = |encoding| {
+            let found = findings(text, encoding);
+            found.iter().map(|finding| (finding.line, finding.start)).collect::<Vec<_>>()
+        };
+        assert_eq!(places(Encoding::Utf16), [(0, 0), (1, 0), (2, 0), (4, 4)]);
+        assert_eq!(places(Encoding::Utf8)[3], (4, 7));
+        assert_eq!(places(Encoding::Utf32)[3], (4, 3));
+    }
+
+    #[test]
+    fn tags_tell_the_text_and_can_be_left_out() {
+        let text = "ERROR E1 a\nERROR E1 a\n";
+        let hash = wire::text_hash(text.as_bytes());
+        let second = &findings(text, Encoding::Utf16)[1];
+        let tagged = second.to_diagnostic(true);
+        assert_eq!(tagged["message"], format!("{hash:08x}.1 a"));
+        assert_eq!(tagged["code"], format!("E1-{hash:08x}.1"));
+        let plain = second.to_diagnostic(false);
+        assert_eq!((&plain["message"], &plain["code"]), (&"a".into(), &"E1".into()));
+    }
+}

@@ -190,7 +190,9 @@ impl Fake {
         if self.ended {
             return;
         }
-        let turn = &mut Turn { now, out, allowance: Allowance::default() };
+        // Floods and cut writes go on upon `Wake` alone, so that it makes no difference how input is split.
+        let allowance = if matches!(input, Input::Wake) { Allowance::default() } else { Allowance::NOTHING };
+        let turn = &mut Turn { now, out, allowance };
         match input {
             Input::Start => self.start(turn),
             Input::Bytes(bytes) => self.decoder.push(bytes),
@@ -228,6 +230,9 @@ impl Fake {
     }
 
     fn open_gate(&mut self, name: &str, turn: &mut Turn<'_>) {
+        if self.gates.contains(name) {
+            return;
+        }
         if self.gates.len() >= HELD_MAX {
             return self.overflow("gates", turn);
         }

@@ -64,8 +64,9 @@ const EXAMPLES: &str = "Examples:
   fake-lsp stale-push                 a built-in server
   fake-lsp --print stale-push > my.toml; fake-lsp my.toml --trace my.jsonl
 
-Exit codes: what the script says; else 0 after shutdown and exit, 1 after exit or the end of the input
-alone, 143 upon SIGTERM; 2 if the call or the script is wrong, 3 if the system fails.";
+Exit codes: what the script says; else 0 after shutdown and exit, 1 after exit or the
+end of the input alone, 143 upon SIGTERM; 2 if the call or the script is wrong, 3 if the
+system fails, 4 if the judge or the parent has gone, 70 if the client made it hold too much.";
 
 /// What goes wrong around a script.
 #[derive(Debug, Error, Diagnostic)]

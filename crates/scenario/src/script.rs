@@ -84,7 +84,8 @@ pub fn script_schema() -> Value {
 pub enum Keep {
     /// The version of a push is that of the text it was made from.
     Versions,
-    /// The full answer to a pull is about the newest text that was sent before the pull.
+    /// The full answer to a pull is about the newest text that was sent before the pull; with
+    /// `ready-signal`, once the server is ready.
     PullCurrent,
     /// One result per text and channel, never a second one that differs.
     OneResult,
@@ -186,7 +187,7 @@ pub struct Action {
     pub after: std::time::Duration,
     /// A seeded extra delay, uniform from zero to this.
     pub jitter: std::time::Duration,
-    /// Not before the judge has opened this gate.
+    /// Not before this gate is open.
     pub until: Option<String>,
     /// Dropped if the document has changed since the trigger.
     pub cancel_on_change: bool,
@@ -267,6 +268,8 @@ pub enum Verb {
     Die,
     /// Goes into a state.
     State(String),
+    /// Opens a gate.
+    Open(String),
 }
 
 /// Which findings are published.

@@ -160,6 +160,8 @@ impl Default for Allowance {
 }
 
 impl Allowance {
+    pub(super) const NOTHING: Self = Self(0);
+
     fn is_used_up(&self) -> bool {
         self.0 == 0
     }

@@ -63,6 +63,10 @@ impl Fake {
                 None
             }
             Verb::State(name) => self.enter(name, turn),
+            Verb::Open(gate) => {
+                self.open_gate(gate, turn);
+                None
+            }
         };
         if let (Some(number), Until::Nothing) = (written, &list.until) {
             list.until = Until::Written(number);

@@ -63,7 +63,10 @@ struct Process {
 
 #[derive(Clone, Copy)]
 enum End {
+    /// With everything written that was said before.
     Exit(i32),
+    /// As upon a signal: what the pipes don't take at once is lost.
+    Abrupt(i32),
     Die,
 }
 
@@ -85,7 +88,7 @@ pub(super) fn run(setup: Setup) -> Result<ExitCode, RunError> {
     }
     process.flush();
     Ok(match process.end {
-        Some(End::Exit(code)) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
+        Some(End::Exit(code) | End::Abrupt(code)) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
         _ => die(),
     })
 }
@@ -156,6 +159,9 @@ impl Process {
             // Only that there was a signal matters, not how many.
             let _ = rustix::io::read(&self.signals, &mut byte);
             self.feed(Input::Terminate, out);
+            if let Some(End::Exit(code)) = self.end {
+                self.end = Some(End::Abrupt(code));
+            }
         }
         if ready.stdin && self.end.is_none() {
             self.read(out);
@@ -261,7 +267,7 @@ impl Process {
 
     fn abandon(&mut self, why: &str) {
         self.trace(Entry::Exit { why: why.to_owned(), code: Some(EXIT_ABANDONED) });
-        self.end = Some(End::Exit(EXIT_ABANDONED));
+        self.end = Some(End::Abrupt(EXIT_ABANDONED));
     }
 
     /// Hands one input to the machine and does what it says.
@@ -313,13 +319,16 @@ impl Process {
         self.stderr.write();
     }
 
-    /// Writes what is left before the end, as long as that may take.
+    /// Writes what is left before the end, as long as that may take: the trace in any case, the streams
+    /// unless the end is abrupt.
     fn flush(&mut self) {
         let until = self.now().after(FLUSH_WAIT);
+        let streams = matches!(self.end, Some(End::Exit(_)));
         loop {
             self.write();
             let control = self.control.as_ref().and_then(|control| control.outbox.interest());
-            let left = [self.stdout.interest(), self.stderr.interest(), control];
+            let (stdout, stderr) = (self.stdout.interest(), self.stderr.interest());
+            let left = [stdout.filter(|_| streams), stderr.filter(|_| streams), control];
             let mut fds: Vec<_> =
                 left.into_iter().flatten().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect();
             let wait = until.since(self.now());

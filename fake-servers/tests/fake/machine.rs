@@ -48,6 +48,10 @@ fn verbs_upon_a_change() {
             "{ refresh = true }",
             &["skipped {\"what\":\"refresh\",\"why\":\"the client did not announce refreshSupport\"}"],
         ),
+        (
+            "{ open = 'g' }, { log = 'x', until = 'g' }",
+            &["gate {\"name\":\"g\"}", "notify window/logMessage {\"message\":\"x\",\"type\":3}"],
+        ),
         ("{ state = 'late' }", &["state {\"name\":\"late\"}"]),
         ("{ stop_reading = true }", &["reading {\"reading\":false}", "stop-reading"]),
         ("{ close_stdout = true }, { publish = 'current' }, { stderr = 'on' }", &["close-output", "stderr on"]),
@@ -349,4 +353,27 @@ fn the_initialize_result_says_what_the_script_announces() {
     });
     assert_eq!(result(json!(["utf-16", "utf-8"])), expected);
     assert_eq!(result(json!(["utf-16"])).get("positionEncoding"), None, "the client does not offer it");
+}
+
+#[test]
+fn the_readiness_gated_server_says_first_that_it_is_not_ready() {
+    let script = fake_lsp::load("readiness-gated").unwrap();
+    let mut client = Client::of(script, fake_lsp::Options::default());
+    let window = json!({ "workDoneProgress": true });
+    let workspace = json!({ "diagnostics": { "refreshSupport": true } });
+    client.request("initialize", json!({ "capabilities": { "window": window, "workspace": workspace } }));
+    let create = ["state {\"name\":\"loading\"}", "request window/workDoneProgress/create 1"];
+    assert_eq!(client.notify("initialized", json!({})), create);
+    client.open(E1);
+    assert_eq!(client.pull(), Vec::<String>::new(), "not before the progress has begun");
+    let begun = ["progress begin", "gate {\"name\":\"begun\"}", "full"];
+    assert_eq!(client.send(&json!({ "id": 1, "result": null })), begun);
+    let ready = [
+        "100 progress report",
+        "200 state {\"name\":\"ready\"}",
+        "200 progress end",
+        "200 request workspace/diagnostic/refresh 2",
+    ];
+    assert_eq!(client.pass(300), ready);
+    assert_eq!(client.pull(), ["full E1"]);
 }

@@ -153,6 +153,7 @@ fn verbs(file: &ActionFile, span: &Range<usize>, source: &Source) -> Result<Vec<
         file.exit.map(|code| Verb::Exit(i32::from(code))),
         file.die.map(|_| Verb::Die),
         file.state.clone().map(Verb::State),
+        file.open.clone().map(Verb::Open),
     ];
     Ok(VERBS.into_iter().zip(found).filter_map(|(name, verb)| Some((name, verb?))).collect())
 }
@@ -220,7 +221,8 @@ fn writes(verb: &Verb) -> bool {
         | Verb::CloseStdout
         | Verb::Exit(_)
         | Verb::Die
-        | Verb::State(_) => false,
+        | Verb::State(_)
+        | Verb::Open(_) => false,
     }
 }
 

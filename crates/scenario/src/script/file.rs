@@ -180,6 +180,8 @@ pub struct ActionFile {
     pub die: Option<Flag>,
     /// Verb: go into a state.
     pub state: Option<String>,
+    /// Verb: open a gate, for actions of other rules that wait for it.
+    pub open: Option<String>,
 
     /// With `publish`: under which version (default: `current`).
     pub version: Option<PublishVersion>,
@@ -194,7 +196,7 @@ pub struct ActionFile {
     pub after: Option<Duration>,
     /// An extra delay, uniform from zero to this, drawn from the seed.
     pub jitter: Option<Duration>,
-    /// Not before the judge has opened this gate.
+    /// Not before this gate is open: the judge opens it, or the verb `open`.
     pub until: Option<String>,
     /// Dropped if the document has changed since the message.
     #[serde(default)]
@@ -204,7 +206,7 @@ pub struct ActionFile {
 }
 
 /// The verbs of an action, in the order in which they stand above.
-pub(super) const VERBS: [&str; 21] = [
+pub(super) const VERBS: [&str; 22] = [
     "publish",
     "answer",
     "result",
@@ -226,6 +228,7 @@ pub(super) const VERBS: [&str; 21] = [
     "exit",
     "die",
     "state",
+    "open",
 ];
 
 /// Says in the schema what the parser checks: exactly one verb.
