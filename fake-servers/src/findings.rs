@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn lines_that_say_so_are_findings() {
-        let cases: &[(&str, Option<(u32, u32, u8, &str, &str)>)] = &[
+        type Told = (u32, u32, u8, &'static str, &'static str);
+        let cases: &[(&str, Option<Told>)] = &[
             ("ERROR E1 some words", Some((0, 19, 1, "E1", "some words"))),
             ("x = 1 # WARNING W23 hm", Some((8, 22, 2, "W23", "hm"))),
             ("INFO I3", Some((0, 7, 3, "I3", ""))),
