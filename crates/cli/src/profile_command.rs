@@ -12,6 +12,7 @@ use miette::Result;
 
 use crate::output::{self, wrong};
 use crate::session::{block_on, until_interrupted};
+use crate::show::{self, Format};
 use crate::workspace::{Workspace, server_name};
 
 /// Measure how long a language server's feedback takes, cold and warm.
@@ -67,20 +68,15 @@ pub(crate) struct Args {
     /// The workspace of --file.
     #[arg(long, value_name = "DIR", requires = "file")]
     root: Option<PathBuf>,
-    /// What to print.
-    #[arg(long, value_enum, default_value_t = Format::Human)]
+    /// For people or for machines: the results, with the times as facts.
+    #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Also write results.json into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// The server's command.
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// A table.
-    Human,
-    /// One JSON object: the results, with the times as facts.
-    Json,
 }
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
@@ -92,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         Some(workspace) => Place::of_the_users(&workspace.root, &workspace.files[0]),
         None => Place::of_our_own(&options.fixture),
     };
-    let measured = block_on(until_interrupted(latency::profile(&options, place, |step| show(&progress, step))))?;
+    let measured = block_on(until_interrupted(latency::profile(&options, place, |step| advance(&progress, step))))?;
     progress.finish_and_clear();
     match measured? {
         None => Ok(output::INTERRUPTED),
@@ -100,7 +96,11 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
             output::say(&format!("the measurement failed: {what}"));
             Ok(output::FAILED)
         }
-        Some(Ok(profile)) => print(&profile, args.format),
+        Some(Ok(profile)) => {
+            let results = profile.results();
+            show::show(&results, args.format, args.out.as_deref(), |_| table(&profile))?;
+            Ok(results.summary.exit_code())
+        }
     }
 }
 
@@ -153,21 +153,12 @@ fn progress(args: &Args) -> ProgressBar {
     progress
 }
 
-fn show(progress: &ProgressBar, step: Step) {
+fn advance(progress: &ProgressBar, step: Step) {
     progress.set_message(match step {
         Step::Start(..) => "cold starts",
         Step::Edit(..) => "edits",
     });
     progress.inc(1);
-}
-
-fn print(profile: &Profile, format: Format) -> Result<u8> {
-    let results = profile.results();
-    match format {
-        Format::Json => output::print_json(&results)?,
-        Format::Human => output::print(&table(profile))?,
-    }
-    Ok(results.summary.exit_code())
 }
 
 const HEAD: [&str; 11] =

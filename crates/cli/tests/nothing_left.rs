@@ -77,10 +77,16 @@ fn check(server: &Stubborn) -> Child {
     program.spawn().unwrap()
 }
 
+fn profile(server: &Stubborn) -> Child {
+    let mut program = Command::new(PROGRAM);
+    program.args(["profile", "--language", "fake", "--"]).args(server.command()).stdout(Stdio::null());
+    program.spawn().unwrap()
+}
+
 #[test]
 fn however_a_loop_ends_its_servers_end_too() {
     type Ending = (&'static str, fn(&Stubborn) -> Child, fn(&mut Child), Option<i32>);
-    let endings: [Ending; 6] = [
+    let endings: [Ending; 7] = [
         ("adapter, killed", adapter, |child| signal(child, Signal::KILL), None),
         ("adapter, asked to terminate", adapter, |child| signal(child, Signal::TERM), Some(130)),
         ("adapter, end of input", adapter, |child| drop(child.stdin.take()), Some(0)),
@@ -91,6 +97,7 @@ fn however_a_loop_ends_its_servers_end_too() {
             Some(0),
         ),
         ("check, Ctrl-C", check, |child| signal(child, Signal::INT), Some(130)),
+        ("profile, Ctrl-C", profile, |child| signal(child, Signal::INT), Some(130)),
         ("check, killed", check, |child| signal(child, Signal::KILL), None),
     ];
     for (name, start, stop, code) in endings {

@@ -59,7 +59,8 @@ fn hint(install: &Option<String>) -> String {
 pub(super) fn resolve(program: &Path, workspace: Option<&Path>) -> Result<PathBuf, SpawnError> {
     let bare = program.components().count() == 1 && program.is_relative();
     let found = match program.to_str().filter(|_| bare) {
-        None => program.to_owned(),
+        // The working directory of the process will be another one.
+        None => std::path::absolute(program).unwrap_or_else(|_| program.to_owned()),
         Some(name) => {
             let search = SearchPath::of_environment(workspace);
             search.find(name).ok_or_else(|| SpawnError::NotFound {
