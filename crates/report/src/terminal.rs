@@ -1,5 +1,5 @@
-//! The face for people at a terminal: a table per law, then every check that did not hold as a timeline,
-//! then one line of sums. Colours are ANSI sequences; whoever prints strips them where they don't belong.
+//! The face for people at a terminal: a table per law, then what did not hold as
+//! timelines, then one line of sums. Colours are ANSI sequences; whoever prints strips them where they don't belong.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ pub fn terminal(results: &Results, width: u16) -> String {
     for (law, rows) in &tables {
         text += &format!("\n{}\n{}\n", styled(HEADING, law), table(rows, name_width, width));
     }
-    let failures = results.checks.iter().filter(|check| is_told(check.status));
-    for check in failures {
-        text += &format!("\n{}", timeline(check));
+    let failures: Vec<&Check> = results.checks.iter().filter(|check| is_told(check.status)).collect();
+    for checks in failures.chunk_by(|one, next| share_evidence(one, next)) {
+        text += &format!("\n{}", timeline(checks));
     }
     text += &facts(&results.facts);
     text += &format!("\n{}\n", sums(&results.summary));
@@ -41,6 +41,11 @@ fn head(results: &Results) -> String {
         styled(HEADING, format_args!("{tool} {command}")),
         styled(FAINT, format_args!("{version} · judged: {} · seed {seed}", visible(subject))),
     )
+}
+
+/// Whether two checks look at the same run.
+fn share_evidence(one: &Check, other: &Check) -> bool {
+    (&one.scenario, one.world, &one.evidence) == (&other.scenario, other.world, &other.evidence)
 }
 
 /// Whether a status is told at length.
