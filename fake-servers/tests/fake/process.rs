@@ -152,6 +152,38 @@ fn a_server_that_stops_reading_really_does_and_one_that_ignores_everything_is_ki
 }
 
 #[test]
+fn a_closed_output_is_closed_while_the_server_lives_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("closes.toml");
+    std::fs::write(&path, "summary = 's'\n[[on]]\nmessage = 'initialized'\ndo = [{ close_stdout = true }]\n").unwrap();
+    let mut server = Server::running(&[path.to_str().unwrap()]);
+    let mut rest = Vec::new();
+    assert_eq!(server.stdout.read_to_end(&mut rest).unwrap(), 0);
+    assert_eq!(server.child.try_wait().unwrap(), None);
+    server.send(&json!({ "id": 1, "method": "shutdown" }));
+    server.send(&json!({ "method": "exit" }));
+    assert_eq!(server.wait().0.code(), Some(0));
+}
+
+#[test]
+fn a_flood_arrives_whole_while_the_server_stays_small() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("flood.toml");
+    let script = "summary = 's'\n[[on]]\nmessage = 'textDocument/didOpen'\n\
+                  do = [{ flood = { what = 'findings', count = 200_000 } }, { log = 'over' }]\n";
+    std::fs::write(&path, script).unwrap();
+    let mut server = Server::running(&[path.to_str().unwrap()]);
+    server.open("ERROR E1 boom\n");
+    assert_eq!(server.receive()["params"]["diagnostics"].as_array().map(Vec::len), Some(200_000));
+    assert_eq!(server.receive()["params"]["message"], "over");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak_kib: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(peak_kib < 40_000, "{peak_kib} KiB to write some 35 MiB");
+    assert_eq!(server.wait().0.code(), Some(1));
+}
+
+#[test]
 fn the_trace_file_tells_everything() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("trace.jsonl");
