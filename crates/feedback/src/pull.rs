@@ -125,7 +125,8 @@ pub(crate) fn answered(
         pull.in_flight = None;
     }
     // Superseded, closed meanwhile, or of a former text: what it says is about something else.
-    if (!awaited || asked.revision != newest) && !io.faults.has(Fault::TakesOldPull) {
+    let old = !awaited || asked.revision != newest;
+    if old && !(result.is_ok() && io.faults.has(Fault::TakesOldPull)) {
         return Ok(());
     }
     let result = match result {
