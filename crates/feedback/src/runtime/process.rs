@@ -168,15 +168,18 @@ impl ServerProcess {
         self.group.signal(signal);
     }
 
-    /// Waits for the end of the leader and leaves everything else as it is: others of its group may
-    /// live and write on until [`Self::wait`]. Where the system can't tell without reaping (it needs
-    /// Linux 5.3), this returns at once.
-    pub async fn leader_ended(&self) {
+    /// Waits for the end of the leader. Where the system can tell without reaping it (Linux 5.3 and
+    /// later) everything else is left as it is: others of its group may live and write on until
+    /// [`Self::wait`]. Elsewhere they are killed at once, while the group's number is still its own.
+    pub async fn leader_ended(&mut self) {
         #[cfg(target_os = "linux")]
         if let Some(ended) = &self.ended {
             // An error means that the runtime is going down; `wait` will tell.
             let _ = ended.readable().await;
+            return;
         }
+        let _ = self.child.wait().await;
+        self.group.finish();
     }
 
     /// Waits for the end of the leader, then kills whatever is left of its group. May be called again.
@@ -185,12 +188,8 @@ impl ServerProcess {
     /// In the system's words; not to be expected.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         self.leader_ended().await;
-        #[cfg(target_os = "linux")]
-        if self.ended.is_some() {
-            self.group.finish();
-        }
-        let status = self.child.wait().await?;
         self.group.finish();
+        let status = self.child.wait().await?;
         if !self.drain.is_finished() {
             let _ = tokio::time::timeout(STDERR_GRACE, &mut self.drain).await;
             self.drain.abort();
