@@ -121,7 +121,7 @@ pub(crate) fn answered(
     let newest = document.revision;
     let Some(pull) = document.pulls.get_mut(&asked.identifier) else { return Ok(()) };
     let awaited = pull.in_flight == Some(id);
-    if awaited {
+    if awaited || io.faults.has(Fault::TakesOldPull) {
         pull.in_flight = None;
     }
     // Superseded, closed meanwhile, or of a former text: what it says is about something else.
