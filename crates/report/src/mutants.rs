@@ -71,7 +71,7 @@ fn of_mutants(mutants: &[Mutant], width: u16) -> Table {
         let by = match own[..] {
             [] if others.is_empty() => mutant.summary.to_owned(),
             [] => format!("{}; only checks of other laws caught it: {}", mutant.summary, joined(&others)),
-            _ => joined(&own),
+            _ => without_law(&own),
         };
         table.add_row([
             Cell::new(mutant.name),
@@ -120,6 +120,12 @@ fn empty(width: u16) -> Table {
 
 fn outcome(good: bool, yes: &str, no: &str) -> Cell {
     if good { Cell::new(yes).fg(Color::Green) } else { Cell::new(no).fg(Color::Red) }
+}
+
+/// The checks of one law, which stands beside them already.
+fn without_law(ids: &[&String]) -> String {
+    let names = ids.iter().map(|id| visible(id.split_once('/').map_or(id.as_str(), |(_, name)| name)));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn joined(ids: &[&String]) -> String {
