@@ -17,6 +17,8 @@ use crate::world::{HarnessError, Instance};
 
 /// Steps without time passing before the run counts as stuck.
 const STEPS_AT_ONCE_MAX: u32 = 200_000;
+/// Wakes of the loop without time passing before it counts as spinning.
+const WAKES_AT_ONCE_MAX: u32 = 10_000;
 
 /// A program that can be started in the simulated world.
 #[derive(Clone, Debug)]
@@ -56,6 +58,9 @@ pub(super) struct Engine {
     pub(super) answers: BTreeMap<CallId, (Time, Answer)>,
     gates: BTreeSet<String>,
     steps_at_once: u32,
+    wakes_at_once: u32,
+    /// How the loop ended, if it did: one that spins would hold the virtual clock for ever.
+    pub(super) loop_ended: Option<String>,
 }
 
 impl Engine {
@@ -75,6 +80,8 @@ impl Engine {
             answers: BTreeMap::new(),
             gates: BTreeSet::new(),
             steps_at_once: 0,
+            wakes_at_once: 0,
+            loop_ended: None,
         }
     }
 
@@ -87,7 +94,7 @@ impl Engine {
     }
 
     pub(super) fn has_begun(&self) -> bool {
-        self.subject.is_some()
+        self.subject.is_some() || self.loop_ended.is_some()
     }
 
     /// Hands a call to the loop, now.
@@ -98,7 +105,8 @@ impl Engine {
     /// Opens a gate for every process, present and to come.
     pub(super) fn open_gate(&mut self, gate: &str) {
         if self.gates.insert(gate.to_owned()) {
-            for index in 0..self.processes.len() {
+            // One that has not started yet finds the gate open when it does.
+            for index in (0..self.processes.len()).filter(|&index| self.processes[index].started).collect::<Vec<_>>() {
                 self.poke(index, Poke::Gate(gate.to_owned()));
             }
         }
@@ -162,7 +170,7 @@ impl Engine {
         }
         if subject {
             if chosen == 0 {
-                self.tell(Event::Wake);
+                self.wake();
                 return Ok(());
             }
             chosen -= 1;
@@ -174,10 +182,23 @@ impl Engine {
         Ok(())
     }
 
+    fn wake(&mut self) {
+        self.wakes_at_once += 1;
+        if self.wakes_at_once > WAKES_AT_ONCE_MAX {
+            let at = self.now.as_millis_f64();
+            self.loop_ended = Some(format!("at {at} ms it asked to be woken at once, {WAKES_AT_ONCE_MAX} times over"));
+            self.subject = None;
+            self.subject_deadline = None;
+            return;
+        }
+        self.tell(Event::Wake);
+    }
+
     fn advance(&mut self, due: Time) -> Result<(), HarnessError> {
         if due > self.now {
             self.now = due;
             self.steps_at_once = 0;
+            self.wakes_at_once = 0;
         }
         self.steps_at_once += 1;
         if self.steps_at_once > STEPS_AT_ONCE_MAX {
@@ -194,10 +215,11 @@ impl Engine {
             Some(Due::ToServer(index)) => self.deliver_to_server(index),
             Some(Due::ToClient(index)) => self.deliver_to_client(index),
             Some(Due::Poke(index, poke)) => match poke {
-                Poke::Start => self.give(index, Input::Start),
+                Poke::Start => self.start(index),
                 Poke::Gate(gate) => self.give(index, Input::Gate(&gate)),
-                Poke::Terminate => self.give(index, Input::Terminate),
-                Poke::Kill => {
+                Poke::Terminate if self.processes[index].started => self.give(index, Input::Terminate),
+                // Before it handles signals, any of them ends a process.
+                Poke::Terminate | Poke::Kill => {
                     self.processes[index].kill();
                     self.settle(index);
                 }
@@ -348,8 +370,13 @@ impl Engine {
         self.processes.push(Process::new(id, instance, Fake::new(program.script, options)));
         self.later(50, 300, Due::ToLoop(Event::Spawned { process: id }));
         self.later(300, 900, Due::Poke(index, Poke::Start));
+    }
+
+    fn start(&mut self, index: usize) {
+        self.processes[index].started = true;
+        self.give(index, Input::Start);
         for gate in self.gates.clone() {
-            self.later(900, 1_000, Due::Poke(index, Poke::Gate(gate)));
+            self.give(index, Input::Gate(&gate));
         }
     }
 

@@ -100,7 +100,8 @@ impl<'a> SimWorld<'a> {
             None => self.submit(Op::Stop)?,
         };
         let limit = self.engine.now().after(STOP_WAIT);
-        self.engine.run(limit, &mut |engine| engine.answers.contains_key(&CallId(stop.0)))?;
+        let done = |engine: &Engine| engine.answers.contains_key(&CallId(stop.0)) || engine.loop_ended.is_some();
+        self.engine.run(limit, &mut |engine| done(engine))?;
         self.pass(LEFT_BEHIND_AFTER)
     }
 }
@@ -153,8 +154,10 @@ impl World for SimWorld<'_> {
             return Ok(taken);
         }
         let limit = self.engine.now().after(wait_max);
-        self.engine.run(limit, &mut |engine| engine.answers.contains_key(&CallId(ticket.0)))?;
-        Ok(self.taken(ticket).unwrap_or(Awaited::TimedOut))
+        let done = |engine: &Engine| engine.answers.contains_key(&CallId(ticket.0)) || engine.loop_ended.is_some();
+        self.engine.run(limit, &mut |engine| done(engine))?;
+        let ended = self.engine.loop_ended.clone().map(|how| Awaited::LoopEnded { how });
+        Ok(self.taken(ticket).or(ended).unwrap_or(Awaited::TimedOut))
     }
 
     fn pass(&mut self, duration: Duration) -> Result<(), HarnessError> {

@@ -22,6 +22,8 @@ pub(super) struct Process {
     deadline: Option<Time>,
     pub(super) stdin: Pipe,
     pub(super) stdout: Pipe,
+    /// Whether it has begun to run; before, bytes wait in its pipe.
+    pub(super) started: bool,
     reading: bool,
     /// A write of the loop that is not wholly in the pipe yet.
     pub(super) write: Option<OpId>,
@@ -41,6 +43,7 @@ impl Process {
             deadline: None,
             stdin: Pipe::default(),
             stdout: Pipe::default(),
+            started: false,
             reading: true,
             write: None,
             ended: None,
@@ -61,7 +64,7 @@ impl Process {
 
     /// Whether it would take from its standard input now.
     pub(super) fn takes_input(&self) -> bool {
-        self.is_alive() && self.reading && !self.stdout.is_full()
+        self.is_alive() && self.started && self.reading && !self.stdout.is_full()
     }
 
     /// Takes the next bytes of its input, or its end.
