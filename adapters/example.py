@@ -231,7 +231,8 @@ class Loop:
         self.budget = request["budget_ms"] / 1000
         self.initialize_budget = request.get("initialize_budget_ms", request["budget_ms"]) / 1000
         self.servers = [Server(facts, self.root) for facts in request["servers"]]
-        return {"loop": {"name": "example", "version": "1"}, "can": ["conclusion", "findings", "read", "close"]}
+        return {"loop": {"name": "example", "version": "1"},
+                "can": ["conclusion", "findings", "read", "close", "delete"]}
 
     def edit(self, request):
         began = time.monotonic()

@@ -72,6 +72,8 @@ pub(crate) struct Late {
 pub(crate) struct Run<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) world: WorldKind,
+    /// What the loop can tell and do, in its own words.
+    pub(crate) can: Vec<String>,
     /// In the order of asking.
     pub(crate) calls: Vec<Call>,
     pub(crate) late: Vec<Late>,
@@ -85,6 +87,11 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Whether the loop says that it can tell or do this. What it can't is not held against it.
+    pub(crate) fn can(&self, what: &str) -> bool {
+        self.can.iter().any(|can| can == what)
+    }
+
     /// The calls with the step whose expectations are meant.
     pub(crate) fn expected(&self) -> impl Iterator<Item = (&Call, &scenario::scenario::Expect)> {
         self.calls.iter().filter_map(|call| {
@@ -99,7 +106,8 @@ impl Run<'_> {
 pub fn run(scenario: &Scenario, world: Box<dyn World + '_>) -> Vec<Check> {
     let kind = world.kind();
     match Runner::new(scenario, world).run() {
-        Ok(run) => laws::judge(&run),
+        Ok(Ran::Through(run)) => laws::judge(&run),
+        Ok(Ran::Lacks(op)) => vec![lacks(scenario, kind, op)],
         Err(error) => vec![harness_error(scenario, kind, &error)],
     }
 }
@@ -119,9 +127,37 @@ pub fn harness_error(scenario: &Scenario, world: WorldKind, error: &HarnessError
     }
 }
 
+/// The check that says that the loop has no notion of what the scenario is about.
+fn lacks(scenario: &Scenario, world: WorldKind, op: &str) -> Check {
+    let observed = format!("the loop does not say that it can `{op}`, which the scenario is about");
+    let status = Status::NotApplicable;
+    Check { status, ..harness_error(scenario, world, &HarnessError::new(observed)) }
+}
+
+/// What came of running a scenario.
+enum Ran<'a> {
+    /// Every step was taken.
+    Through(Box<Run<'a>>),
+    /// The loop can't do something that the scenario is about.
+    Lacks(&'static str),
+}
+
+/// What a step needs a loop to be able to do, if that is not a matter of course. Without `read` there is
+/// just no warming up.
+fn needed(step: &Step) -> Option<&'static str> {
+    match &step.verb {
+        Verb::Close(_) => Some("close"),
+        Verb::Delete(_) => Some("delete"),
+        Verb::Late => Some("late"),
+        Verb::Cancel(_) => Some("cancel"),
+        _ => None,
+    }
+}
+
 struct Runner<'a, 'w> {
     scenario: &'a Scenario,
     world: Box<dyn World + 'w>,
+    can: Vec<String>,
     calls: Vec<Call>,
     late: Vec<Late>,
     history: History,
@@ -137,6 +173,7 @@ impl<'a, 'w> Runner<'a, 'w> {
         Self {
             scenario,
             world,
+            can: Vec::new(),
             calls: Vec::new(),
             late: Vec::new(),
             history: History::default(),
@@ -147,8 +184,12 @@ impl<'a, 'w> Runner<'a, 'w> {
         }
     }
 
-    fn run(mut self) -> Result<Run<'a>, HarnessError> {
+    fn run(mut self) -> Result<Ran<'a>, HarnessError> {
         self.start()?;
+        if let Some(op) = self.scenario.steps.iter().filter_map(needed).find(|op| !self.can(op)) {
+            self.world.finish()?;
+            return Ok(Ran::Lacks(op));
+        }
         for (index, step) in self.scenario.steps.iter().enumerate() {
             self.step(index, step)?;
         }
@@ -158,9 +199,10 @@ impl<'a, 'w> Runner<'a, 'w> {
         let stop = self.stop()?;
         let world = self.world.kind();
         let observed = self.world.finish()?;
-        Ok(Run {
+        Ok(Ran::Through(Box::new(Run {
             scenario: self.scenario,
             world,
+            can: self.can,
             calls: self.calls,
             late: self.late,
             history: self.history,
@@ -168,13 +210,20 @@ impl<'a, 'w> Runner<'a, 'w> {
             missed: self.missed,
             stop: Some(stop),
             observed,
-        })
+        })))
+    }
+
+    fn can(&self, what: &str) -> bool {
+        self.can.iter().any(|can| can == what)
     }
 
     fn start(&mut self) -> Result<(), HarnessError> {
         let ticket = self.world.submit(Op::Start(start(self.scenario)))?;
         match self.world.answer(ticket, self.patience())? {
-            Awaited::Answered { answer, .. } if answer.ok => Ok(()),
+            Awaited::Answered { answer, .. } if answer.ok => {
+                self.can = answer.can;
+                Ok(())
+            }
             Awaited::Answered { answer, .. } => {
                 let error = answer.error.unwrap_or_else(|| "no reason given".to_owned());
                 Err(HarnessError::new(format!("the loop did not start a session: {error}")))
@@ -209,6 +258,7 @@ impl<'a, 'w> Runner<'a, 'w> {
                 self.write(&file.path, &file.text)
             }
             Verb::Check(path) => self.ask_or_start(index, step, "edit", path, Op::Edit { path: path.clone() }),
+            Verb::Read(_) if !self.can("read") => Ok(()),
             Verb::Read(path) => self.ask(index, "read", path, Op::Read { path: path.clone() }),
             Verb::Close(path) => self.ask(index, "close", path, Op::Close { path: path.clone() }),
             Verb::Delete(path) => {

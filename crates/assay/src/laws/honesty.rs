@@ -36,17 +36,18 @@ fn conclusion(sheet: &mut Sheet<'_, '_>) {
 fn told_as_expected(run: &Run<'_>, call: &Call, expect: &Expect, feedback: &Feedback, looked: &mut Looked) {
     let at = at(run, call);
     let mut one_of = |what: &str, allowed: &[&str], seen: Option<String>| {
-        if !allowed.is_empty() {
+        let told = seen.is_some() || run.can(what);
+        if !allowed.is_empty() && told {
             let seen = seen.unwrap_or_else(|| "none".to_owned());
             looked.holds(allowed.contains(&seen.as_str()), || {
-                format!("{at}: {what} {seen}, expected {}", allowed.join(" or "))
+                format!("{at}: {} {seen}, expected {}", what.replace('-', " "), allowed.join(" or "))
             });
         }
     };
     let conclusions: Vec<&str> = expect.conclusion.iter().map(|allowed| allowed.name()).collect();
     one_of("conclusion", &conclusions, concluded(feedback).map(|conclusion| conclusion.to_string()));
     let known_by: Vec<&str> = expect.known_by.iter().map(|allowed| allowed.name()).collect();
-    one_of("known by", &known_by, feedback.known_by.map(name_of));
+    one_of("known-by", &known_by, feedback.known_by.map(name_of));
     let reasons: Vec<&str> = expect.reason.iter().map(String::as_str).collect();
     one_of("reason", &reasons, feedback.reason.clone());
     let complete: Vec<&str> = expect.complete.iter().map(|complete| yes_no(*complete)).collect();
@@ -110,7 +111,7 @@ fn certificates(sheet: &mut Sheet<'_, '_>) {
     for call in &run.calls {
         let Some((answered, feedback)) = call.feedback() else { continue };
         let claims = matches!(feedback.conclusion, Some(Conclusion::Clean | Conclusion::Errors));
-        if claims && sheet_can_certify(feedback) {
+        if claims && run.can("certificates") {
             looked.holds(!feedback.certificates.is_empty(), || {
                 format!("{}: a conclusion without a certificate", at(run, call))
             });
@@ -126,11 +127,6 @@ fn certificates(sheet: &mut Sheet<'_, '_>) {
     }
     let expected = "each conclusion has a certificate, and it holds against the server's own trace";
     sheet.check(Law::Honesty, "honesty/certificate", expected, looked);
-}
-
-/// Loops that know nothing of certificates have no notion of how a result is known either.
-fn sheet_can_certify(feedback: &Feedback) -> bool {
-    feedback.known_by.is_some()
 }
 
 /// Why no start of the server bears the certificate out, if none does.

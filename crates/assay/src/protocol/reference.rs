@@ -9,8 +9,22 @@ use feedback::{Command, Config, Launch, Policy, Report, ServerSpec};
 use super::{About, Answer, Feedback, Finding, Op, Server, Start};
 
 /// What the reference loop can tell, in `can`.
-pub const CAN: &[&str] =
-    &["conclusion", "findings", "late", "read", "close", "delete", "cancel", "known-before", "certificates"];
+pub const CAN: &[&str] = &[
+    "conclusion",
+    "findings",
+    "known-by",
+    "reason",
+    "complete",
+    "known-before",
+    "notes",
+    "certificates",
+    "late",
+    "read",
+    "close",
+    "delete",
+    "turn",
+    "cancel",
+];
 
 /// Longest budget that a session may ask for, in milliseconds: one day.
 const BUDGET_MS_MAX: u64 = 24 * 60 * 60 * 1000;
