@@ -20,6 +20,8 @@ use crate::runner::Run;
 
 /// Violations told of one check; more are counted.
 const TOLD_MAX: usize = 4;
+/// Characters told of one violation; what a loop says may be of any length.
+const CHARS_MAX: usize = 400;
 
 /// The law of a scenario, among all laws.
 #[must_use]
@@ -101,7 +103,8 @@ impl Sheet<'_, '_> {
 }
 
 fn told(wrong: &[String]) -> String {
-    let mut told = wrong.iter().take(TOLD_MAX).map(String::as_str).collect::<Vec<_>>().join("; ");
+    let shortened = |wrong: &String| wrong.chars().take(CHARS_MAX).collect::<String>();
+    let mut told = wrong.iter().take(TOLD_MAX).map(shortened).collect::<Vec<_>>().join("; ");
     if let Some(more) = wrong.len().checked_sub(TOLD_MAX + 1) {
         told.push_str(&format!("; and {} more", more + 1));
     }

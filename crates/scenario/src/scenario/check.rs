@@ -268,10 +268,11 @@ fn file_text(file: &TextFile, span: &Range<usize>, source: &Source) -> Result<Fi
         let what = format!("a text over {TEXT_BYTES_MAX} bytes");
         return Err(source.error_at(span.clone(), what, "expected a shorter one"));
     }
-    let text = match file.repeat {
+    let middle: String = match file.repeat {
         None => file.text.clone(),
         Some(times) => (1..=times).map(|n| file.text.replace("{n}", &n.to_string())).collect(),
     };
+    let text = format!("{}{middle}{}", file.head, file.tail);
     Ok(FileText { path: file.path.clone(), text })
 }
 

@@ -195,6 +195,12 @@ pub struct TextFile {
     pub text: String,
     /// The text so many times, with `{n}` replaced by 1, 2, 3, ….
     pub repeat: Option<u32>,
+    /// Stands once before the repeated text.
+    #[serde(default)]
+    pub head: String,
+    /// Stands once behind the repeated text.
+    #[serde(default)]
+    pub tail: String,
 }
 
 /// A file.

@@ -11,7 +11,7 @@ edit = { path = "a.fake", text = "ok\n" }
 expect = { conclusion = "clean" }
 
 [[step]]
-edit = { path = "a.fake", text = "ERROR E{n} boom\n", repeat = 2 }
+edit = { path = "a.fake", head = "top\n", text = "ERROR E{n} boom\n", repeat = 2, tail = "end\n" }
 expect = { conclusion = ["errors", "pending"], codes = ["E1", "E2"], waited = "300ms..320ms", position = [1, 1] }
 "#;
 
@@ -21,7 +21,7 @@ fn a_scenario_is_read_as_it_is_written() {
     assert_eq!(scenario.budget.first, Duration::from_millis(400));
     assert_eq!(scenario.servers[0].extensions, [".fake"]);
     let Verb::Edit(edit) = &scenario.steps[1].verb else { panic!("{:?}", scenario.steps[1]) };
-    assert_eq!(edit.text, "ERROR E1 boom\nERROR E2 boom\n");
+    assert_eq!(edit.text, "top\nERROR E1 boom\nERROR E2 boom\nend\n");
     let expect = scenario.steps[1].expect.as_ref().unwrap();
     assert_eq!(expect.conclusion, [ExpectedConclusion::Errors, ExpectedConclusion::Pending]);
     assert_eq!(scenario.steps[1].line, 11);
