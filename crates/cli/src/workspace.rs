@@ -63,7 +63,7 @@ fn guess(files: &[PathBuf]) -> PathBuf {
 /// The servers to use: the one that the user names, or those of the built-in table that are installed.
 pub(crate) fn servers(server: Option<&str>, workspace: &Workspace) -> Result<Discovery> {
     let search = SearchPath::of_environment(Some(&workspace.root));
-    let Some(line) = server else { return Ok(discover::discover(&search)) };
+    let Some(line) = server else { return Ok(discover::discover_for(&workspace.files, &search)) };
     let argv = split(line)?;
     let name = server_name(&argv);
     let spec = discover::custom(&name, &argv, &workspace.files, &search)

@@ -24,7 +24,7 @@ pub struct Discovery {
     /// A row for every language of the table; without an installed server its launch is
     /// [`Launch::Missing`].
     pub servers: Vec<ServerSpec>,
-    /// Sentences: folders of `PATH` that were not looked in.
+    /// Sentences: folders of `PATH` that were not looked in, languages for which only a linter was found.
     pub notes: Vec<String>,
 }
 
@@ -32,7 +32,24 @@ pub struct Discovery {
 /// wins; linters are added beside it, not required.
 #[must_use]
 pub fn discover(search: &SearchPath) -> Discovery {
-    Discovery { servers: TABLE.iter().flat_map(|row| choose(row, search)).collect(), notes: notes(search) }
+    rows(TABLE.iter(), search)
+}
+
+/// As [`discover`], for the languages of these files only.
+#[must_use]
+pub fn discover_for(files: &[PathBuf], search: &SearchPath) -> Discovery {
+    let endings: Vec<(String, String)> = files.iter().filter_map(|file| ending(file)).collect();
+    rows(TABLE.iter().filter(|row| knows(row, &endings)), search)
+}
+
+fn rows(rows: impl Iterator<Item = &'static Row>, search: &SearchPath) -> Discovery {
+    let mut discovery = Discovery { servers: Vec::new(), notes: notes(search) };
+    for row in rows {
+        let (servers, note) = choose(row, search);
+        discovery.servers.extend(servers);
+        discovery.notes.extend(note);
+    }
+    discovery
 }
 
 /// One sentence for each folder of `PATH` that was refused.
@@ -105,30 +122,41 @@ fn ending(file: &Path) -> Option<(String, String)> {
 
 /// The root markers of the rows that know one of the endings.
 fn markers(extensions: &[(String, String)]) -> Vec<String> {
-    let knows = |row: &&Row| {
-        row.extensions.iter().any(|(extension, _)| extensions.iter().any(|(wanted, _)| wanted == extension))
-    };
-    TABLE.iter().filter(knows).flat_map(|row| row.root_markers).map(|marker| (*marker).to_owned()).collect()
+    let rows = TABLE.iter().filter(|row| knows(row, extensions));
+    rows.flat_map(|row| row.root_markers).map(|marker| (*marker).to_owned()).collect()
 }
 
-/// The servers of a row: the first candidate that is installed, and those that are asked beside it.
-fn choose(row: &Row, search: &SearchPath) -> Vec<ServerSpec> {
+/// Whether the row covers one of these endings.
+fn knows(row: &Row, endings: &[(String, String)]) -> bool {
+    row.extensions.iter().any(|(extension, _)| endings.iter().any(|(wanted, _)| wanted == extension))
+}
+
+/// The servers of a row: the first candidate that is installed, and those that are asked beside it. A
+/// sentence if only such a one is there.
+fn choose(row: &Row, search: &SearchPath) -> (Vec<ServerSpec>, Option<String>) {
     let mut unfit = Vec::new();
+    let mut note = None;
     let mut chosen: Vec<ServerSpec> = Vec::new();
     for candidate in row.candidates {
         if !chosen.is_empty() && !candidate.beside {
             continue;
         }
         let Some(program) = search.find(candidate.program) else { continue };
-        match fits(candidate, &program) {
-            Ok(()) => chosen.push(spec(row, candidate, program, chosen.is_empty())),
-            Err(why) => unfit.push(why),
+        if let Err(why) = fits(candidate, &program) {
+            unfit.push(why);
+            continue;
         }
+        if chosen.is_empty() && candidate.beside {
+            let install = row.candidates[0].install.replace("installs it", "installs one");
+            let (language, name) = (row.language, candidate.name);
+            note = Some(format!("no type checker for {language} was found, so only {name} is asked; {install}"));
+        }
+        chosen.push(spec(row, candidate, program, chosen.is_empty()));
     }
     if chosen.is_empty() {
         chosen.push(missing(row, search, &unfit));
     }
-    chosen
+    (chosen, note)
 }
 
 fn spec(row: &Row, candidate: &Candidate, program: PathBuf, required: bool) -> ServerSpec {
@@ -233,6 +261,9 @@ mod tests {
             let found = covering(&discover(&search(&folder)), "a.py");
             let expected: Vec<_> = expected.iter().map(|(name, r, t)| ((*name).to_owned(), *r, *t)).collect();
             assert_eq!(found, expected, "{programs:?}");
+            let notes = discover_for(&["a.py".into()], &search(&folder)).notes;
+            assert_eq!(notes.len(), usize::from(*programs == ["ruff"]), "{notes:?}");
+            assert_eq!(discover_for(&["a.c".into()], &search(&folder)).notes, [""; 0]);
         }
     }
 
