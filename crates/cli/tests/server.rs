@@ -19,8 +19,9 @@ fn server(options: &[&str], server: &[&str]) -> Output {
     let found = Command::new("python3").arg("--version").output();
     assert!(found.is_ok_and(|output| output.status.success()), "this test needs python3: install Python 3.8 or newer");
     let mut command = Command::new(PROGRAM);
-    command.args(["server", "--language", "fake", "--format", "json", "--edits", "60", "--wait", "3s"]);
-    command.args(options).args(["--", "python3"]).arg(faulty()).args(server).output().unwrap()
+    command.args(["server", "--language", "fake", "--format", "json", "--edits", "40", "--wait", "3s"]);
+    // Without site packages it starts in a third of the time, and it is started very often.
+    command.args(options).args(["--", "python3", "-I", "-S"]).arg(faulty()).args(server).output().unwrap()
 }
 
 fn checks(output: &Output) -> Vec<Value> {
@@ -155,7 +156,7 @@ fn incremental_equals_fresh() {
         (LAW, "pull", "ignores-whole", "whole-text", "failed"),
         (LAW, "push", "lf-only", "lone-carriage-return", "warned"),
         (LAW, "push", "drops-a-change", "random-edits", "failed"),
-        (LAW, "pull", "bytes-in-changes", "random-edits", "failed"),
+        (LAW, "pull", "bytes-in-changes", "wide-characters", "failed"),
         (LAW, "push", "blind", "random-edits", "not_applicable"),
     ]);
 }

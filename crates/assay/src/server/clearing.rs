@@ -26,7 +26,7 @@ pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Obse
         Law::Clearing,
         "fix-clears",
         "LSP 3.17 #textDocument_publishDiagnostics: if the new set is empty, the empty set is reported",
-        Seen::of(fixed.errors().is_empty(), fixed.in_words(), || probe.log.since(mark, 12)),
+        Seen::of(!fixed.gone && fixed.errors().is_empty(), fixed.in_words(), || probe.log.since(mark, 12)),
     );
     probe.change_to(&fixture.broken(2), None).await;
     probe.settle().await;
@@ -38,7 +38,7 @@ pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Obse
         Law::Clearing,
         "reopen",
         "LSP 3.17 #textDocument_didOpen: a file that is opened again counts by its new text alone",
-        Seen::of(reopened.errors().is_empty(), reopened.in_words(), || probe.log.since(mark, 12)),
+        Seen::of(!reopened.gone && reopened.errors().is_empty(), reopened.in_words(), || probe.log.since(mark, 12)),
     );
     probe.close().await
 }

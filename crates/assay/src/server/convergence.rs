@@ -13,8 +13,9 @@ use crate::results::Law;
 /// Changes in a burst.
 const BURST: usize = 12;
 
-/// Breaks and fixes the file, slowly and in bursts.
-pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Observed {
+/// Breaks and fixes the file, slowly and in bursts; whether the server said anything at all about the
+/// broken text.
+pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> (bool, Observed) {
     let fixture = &probe.subject.fixture;
     let mark = probe.log.mark();
     probe.open(&fixture.broken(1), 1).await;
@@ -28,6 +29,9 @@ pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Obse
         ),
         Seen::of(shows_the_error(fixture, &opened, 1), opened.in_words(), || probe.log.since(mark, 12)),
     );
+    if !opened.is_something() {
+        return (false, probe.close().await);
+    }
     let mark = probe.log.mark();
     probe.change_to(&fixture.fixed(2), None).await;
     let fixed = probe.settle().await;
@@ -35,12 +39,12 @@ pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Obse
         Law::Convergence,
         "fixed-is-clean",
         "LSP 3.17 #textDocument_publishDiagnostics: a text without the error yields no error",
-        Seen::of(fixed.errors().is_empty(), fixed.in_words(), || probe.log.since(mark, 12)),
+        Seen::of(!fixed.gone && fixed.errors().is_empty(), fixed.in_words(), || probe.log.since(mark, 12)),
     );
     last_word(&mut probe, verdicts, "last-word-broken", true).await;
     let diagnosis = last_word(&mut probe, verdicts, "last-word-fixed", false).await;
     stays(&mut probe, verdicts, &diagnosis).await;
-    probe.close().await
+    (true, probe.close().await)
 }
 
 /// A burst without pause, alternating, that ends broken or fixed.
@@ -54,11 +58,13 @@ async fn last_word(probe: &mut Probe<'_>, verdicts: &mut Verdicts, kind: &str, b
     }
     let diagnosis = probe.settle().await;
     let last = BURST - 1;
-    let held = if broken {
-        shows_the_error(fixture, &diagnosis, last) && diagnosis.errors().iter().all(|error| is_at(fixture, error, last))
-    } else {
-        diagnosis.errors().is_empty()
-    };
+    let held = !diagnosis.gone
+        && if broken {
+            shows_the_error(fixture, &diagnosis, last)
+                && diagnosis.errors().iter().all(|error| is_at(fixture, error, last))
+        } else {
+            diagnosis.errors().is_empty()
+        };
     let expected = if broken {
         format!("after {BURST} changes without pause the last word shows {} and no other error", wanted(fixture, last))
     } else {

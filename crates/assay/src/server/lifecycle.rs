@@ -123,6 +123,12 @@ async fn orderly(subject: &Subject) -> Result<Orderly, SpawnError> {
         lines.push(probe.evidence(&format!("standard error: {}", probe.stderr_tail())));
         lines
     });
+    if !initialized {
+        let unclear = || Seen::Unclear("it does not initialize".to_owned());
+        observed.merge(probe.close().await);
+        let (shutdown, late_request, exit) = (unclear(), unclear(), unclear());
+        return Ok(Orderly { initialized, early_request, initialize, shutdown, late_request, exit, observed });
+    }
     let mark = probe.log.mark();
     let outcome = probe.request("shutdown", None).await;
     let shutdown =

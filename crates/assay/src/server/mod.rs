@@ -120,20 +120,13 @@ pub async fn check(options: &Options, progress: Progress<'_>) -> Result<Results,
     }
     let mut facts = Map::new();
     if initialized {
-        for law in LAWS.into_iter().filter(|law| options.wants(*law)) {
-            let judged = judge(law, &subject, options, &mut verdicts, &mut observed, progress).await;
-            match judged {
-                Ok(found) => facts.extend(found),
-                Err(NotReady(why)) => {
-                    verdicts.must(
-                        Law::Lifecycle,
-                        "starts-each-time",
-                        "a server that has initialized once does so each time",
-                        Seen::Broken(why, Vec::new()),
-                    );
-                    break;
-                }
-            }
+        if let Err(NotReady(why)) = laws(&subject, options, &mut verdicts, &mut observed, &mut facts, progress).await {
+            verdicts.must(
+                Law::Lifecycle,
+                "starts-each-time",
+                "a server that has initialized once does so each time",
+                Seen::Broken(why, Vec::new()),
+            );
         }
     }
     judge_observed(options, &mut verdicts, &observed);
@@ -152,51 +145,61 @@ pub async fn check(options: &Options, progress: Progress<'_>) -> Result<Results,
     Ok(Results::new("server", &subject.name, options.seed, checks, facts))
 }
 
-/// Checks one law in sessions of its own; returns facts.
-async fn judge(
-    law: Law,
+/// Checks the laws that are wanted, one after the other: side by side they would slow each other down,
+/// and times are learnt from.
+async fn laws(
     subject: &Subject,
     options: &Options,
     verdicts: &mut Verdicts,
     observed: &mut Observed,
+    facts: &mut Map<String, Value>,
     progress: Progress<'_>,
-) -> Result<Map<String, Value>, NotReady> {
-    let name = law.to_string();
-    progress(&name);
-    let mut facts = Map::new();
-    match law {
-        Law::Messages => observed.merge(messages::judge(ready(subject, &name).await?, verdicts).await),
-        Law::Convergence => {
-            let probe = ready(subject, &name).await?;
-            facts.insert("server_info".to_owned(), probe.announced.initialize["serverInfo"].clone());
-            facts.insert("position_encoding".to_owned(), json!(probe.announced.encoding.name()));
-            observed.merge(convergence::judge(probe, verdicts).await);
+) -> Result<(), NotReady> {
+    let mut diagnoses = true;
+    for law in LAWS.into_iter().filter(|law| options.wants(*law)) {
+        let name = law.to_string();
+        progress(&name);
+        if !diagnoses {
+            let why = "it said nothing about a broken text, so there is nothing to check".to_owned();
+            verdicts.must(law, "applies", "the server reports diagnostics", Seen::Unclear(why));
+            continue;
         }
-        Law::Versions => {
-            // Versions are named in pushes only, and many servers push only to clients that cannot pull.
-            let pushes = Profile { pull: false, ..Profile::default() };
-            observed.merge(versions::judge(ready_as(subject, &name, pushes).await?, verdicts).await);
-        }
-        Law::Clearing => observed.merge(clearing::judge(ready(subject, &name).await?, verdicts).await),
-        Law::Pull => observed.merge(pull::judge(ready(subject, &name).await?, verdicts).await),
-        Law::Positions => {
-            let mut offered = Vec::new();
-            for profile in positions::offers() {
-                let probe = ready_as(subject, &name, profile.clone()).await?;
-                let mut one = positions::offer(probe, &profile).await;
-                observed.merge(std::mem::take(&mut one.observed));
-                offered.push(one);
+        match law {
+            Law::Messages => observed.merge(messages::judge(ready(subject, &name).await?, verdicts).await),
+            Law::Convergence => {
+                let probe = ready(subject, &name).await?;
+                facts.insert("server_info".to_owned(), probe.announced.initialize["serverInfo"].clone());
+                facts.insert("position_encoding".to_owned(), json!(probe.announced.encoding.name()));
+                let (something, seen) = convergence::judge(probe, verdicts).await;
+                observed.merge(seen);
+                diagnoses = something;
             }
-            positions::judge(verdicts, offered);
+            Law::Versions => {
+                // Versions are named in pushes only, and many servers push only to clients that cannot pull.
+                let pushes = Profile { pull: false, ..Profile::default() };
+                observed.merge(versions::judge(ready_as(subject, &name, pushes).await?, verdicts).await);
+            }
+            Law::Clearing => observed.merge(clearing::judge(ready(subject, &name).await?, verdicts).await),
+            Law::Pull => observed.merge(pull::judge(ready(subject, &name).await?, verdicts).await),
+            Law::Positions => {
+                let mut offered = Vec::new();
+                for profile in positions::offers() {
+                    let probe = ready_as(subject, &name, profile.clone()).await?;
+                    let mut one = positions::offer(probe, &profile).await;
+                    observed.merge(std::mem::take(&mut one.observed));
+                    offered.push(one);
+                }
+                positions::judge(verdicts, offered);
+            }
+            Law::IncrementalEqualsFresh => {
+                let plan = incremental::Plan { seed: options.seed, edits: options.edits };
+                facts.insert(name, incremental::judge(subject, plan, verdicts, observed, progress).await?);
+            }
+            // Lifecycle is checked before anything else; the others are laws of loops.
+            _ => {}
         }
-        Law::IncrementalEqualsFresh => {
-            let plan = incremental::Plan { seed: options.seed, edits: options.edits };
-            facts.insert(name, incremental::judge(subject, plan, verdicts, observed, progress).await?);
-        }
-        // Lifecycle is checked before anything else; the others are laws of loops.
-        _ => {}
     }
-    Ok(facts)
+    Ok(())
 }
 
 /// Judges what all sessions saw in passing.
@@ -263,6 +266,7 @@ impl Workspace {
             first_max: options.first_max,
             push_rhythm: Cell::default(),
             pull_rhythm: Cell::default(),
+            silences: Cell::default(),
             origin: Instant::now(),
         })
     }

@@ -44,10 +44,12 @@ async fn obeyed(probe: &mut Probe<'_>) -> Seen {
     let plain = fixture.broken(K);
     let mark = probe.log.mark();
     probe.open(&plain, 1).await;
-    let first =
-        probe.settle_until(super::subject::SETTLE_MAX, |diagnosis| shows_the_error(fixture, diagnosis, K)).await;
+    let first = probe.settle_until(probe.subject.first_max, |diagnosis| shows_the_error(fixture, diagnosis, K)).await;
     probe.change_to(&wide, None).await;
     let second = probe.settle().await;
+    if second.gone {
+        return Seen::Unclear("the process ended".to_owned());
+    }
     let encoding = probe.announced.encoding;
     let line = fixture.broken_line(K).unwrap_or_default();
     let (one, other) = (marked(&first, &plain, line, encoding), marked(&second, &wide, line, encoding));

@@ -70,7 +70,7 @@ async fn synced_text(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
         let broken = k % 2 == 1;
         probe.change_to(&if broken { fixture.broken(k) } else { fixture.fixed(k) }, None).await;
         let Pulled::Full { findings, .. } = probe.pull(None).await else { continue };
-        let diagnosis = Diagnosis { push: None, pull: Some(findings), settled: false };
+        let diagnosis = Diagnosis { pull: Some(findings), ..Diagnosis::default() };
         let right = if broken { shows_the_error(fixture, &diagnosis, k) } else { diagnosis.errors().is_empty() };
         if !right {
             wrong.push(format!("{} text: {}", if broken { "broken" } else { "fixed" }, diagnosis.in_words()));

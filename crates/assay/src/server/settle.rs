@@ -25,9 +25,16 @@ pub(crate) struct Diagnosis {
     pub(crate) pull: Option<Vec<Finding>>,
     /// Whether the server was quiet long enough for this to be its last word.
     pub(crate) settled: bool,
+    /// Whether the process ended before.
+    pub(crate) gone: bool,
 }
 
 impl Diagnosis {
+    /// Whether anything was said at all.
+    pub(crate) fn is_something(&self) -> bool {
+        self.push.is_some() || self.pull.is_some()
+    }
+
     /// What a reader of both channels knows: equal findings of both count once.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let mut all = self.pull.clone().unwrap_or_default();
@@ -48,10 +55,13 @@ impl Diagnosis {
 
     /// In one line, for people.
     pub(crate) fn in_words(&self) -> String {
+        if self.gone {
+            return "the process ended".to_owned();
+        }
         let findings = self.findings();
         let shown: Vec<_> = findings.iter().take(3).map(ToString::to_string).collect();
         let more = findings.len().saturating_sub(shown.len());
-        match (findings.is_empty(), self.push.is_some() || self.pull.is_some()) {
+        match (findings.is_empty(), self.is_something()) {
             (true, true) => "no findings".to_owned(),
             (true, false) => "nothing was said".to_owned(),
             _ if more > 0 => format!("{} and {more} more", shown.join("; ")),
@@ -146,7 +156,8 @@ impl Probe<'_> {
         self.learn();
         let document = self.document(&self.subject.uri());
         let push = document.and_then(|document| document.pushes.back()).map(|push| push.findings.clone());
-        Diagnosis { push, pull: document.and_then(|document| document.pulled.clone()), settled }
+        let pull = document.and_then(|document| document.pulled.clone());
+        Diagnosis { push, pull, settled, gone: self.is_gone() }
     }
 
     /// Settles until the last word is as wanted, or the limit.

@@ -25,12 +25,17 @@ pub(crate) struct Subject {
     pub(crate) pull_rhythm: Cell<Rhythm>,
     /// How long a new process may take to report its first error.
     pub(crate) first_max: Duration,
+    /// How many requests it has left without an answer.
+    pub(crate) silences: Cell<u32>,
     /// The start of the run's clock.
     pub(crate) origin: Instant,
 }
 
 /// How long any answer may take before it counts as none.
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// The same for a server that has left several requests without an answer.
+const ANSWER_OF_THE_SILENT_MAX: Duration = Duration::from_secs(1);
 
 /// How long a process may live on when it should end.
 pub(crate) const EXIT_MAX: Duration = Duration::from_secs(5);
@@ -42,6 +47,11 @@ impl Subject {
     /// The probed file's URI.
     pub(crate) fn uri(&self) -> String {
         uri_of(&self.root.join(&self.fixture.file_name))
+    }
+
+    /// How long to wait for an answer: a server that doesn't answer is not waited for time and again.
+    pub(crate) fn answer_max(&self) -> Duration {
+        if self.silences.get() < 3 { ANSWER_MAX } else { ANSWER_OF_THE_SILENT_MAX }
     }
 
     /// Now, on the run's clock.

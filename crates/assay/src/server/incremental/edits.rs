@@ -26,7 +26,7 @@ pub(crate) struct Edit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// A fragment typed somewhere.
-    Insert { at: u32, text: String, past_line_end: bool },
+    Insert { at: u32, text: String, place: Place },
     /// Up to some bytes deleted or replaced.
     Replace { at: u32, bytes: usize, text: String },
     /// A whole line deleted, its end included.
@@ -49,6 +49,16 @@ pub(crate) enum What {
     Several(Vec<What>),
 }
 
+/// Where exactly something is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Here,
+    /// At the end of the line.
+    LineEnd,
+    /// There too, but said with a column behind it.
+    PastLineEnd,
+}
+
 /// A series of edits from a seed, without those that use one of the `left_out` special cases. Every
 /// `stride`-th one sees to it that there is something to compare.
 pub(crate) fn series(seed: u64, edits: usize, stride: usize, fixture: &Fixture, left_out: &[Special]) -> Vec<Edit> {
@@ -59,11 +69,13 @@ pub(crate) fn series(seed: u64, edits: usize, stride: usize, fixture: &Fixture, 
             .filter(|edit| !left_out.iter().any(|special| edit.what.uses(*special)))
             .take(edits)
             .collect();
+    let allowed = |edit: &What| !left_out.iter().any(|special| edit.uses(*special));
+    let errors: Vec<_> = fragments.iter().map(|text| insert(END, text)).filter(allowed).take(4).collect();
     let lasts = series.iter_mut().skip(stride.saturating_sub(1)).step_by(stride.max(1));
     for (turn, last) in lasts.enumerate() {
         // In turns: errors behind whatever the text has become, and the text with a known error.
         last.what = match turn % 2 {
-            0 => What::Several(fragments.iter().take(4).map(|text| insert(END, text)).collect()),
+            0 => What::Several(errors.clone()),
             _ => What::Fixture { broken: true, k: turn % 6 },
         };
     }
@@ -74,13 +86,15 @@ pub(crate) fn series(seed: u64, edits: usize, stride: usize, fixture: &Fixture, 
 const END: u32 = 999_999;
 
 fn insert(at: u32, text: &str) -> What {
-    What::Insert { at, text: text.to_owned(), past_line_end: false }
+    What::Insert { at, text: text.to_owned(), place: Place::Here }
 }
 
 /// Cases that whole families of servers get wrong. Each is tried alone first, so that one of them does
 /// not hide every other difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
+    /// A place behind characters of two and of four bytes.
+    WideCharacters,
     /// A column behind the end of its line.
     PastLineEnd,
     /// A change without a range.
@@ -90,14 +104,18 @@ pub(crate) enum Special {
 }
 
 impl Special {
-    pub(crate) const ALL: [Self; 3] = [Self::PastLineEnd, Self::WholeText, Self::LoneCr];
+    pub(crate) const ALL: [Self; 4] = [Self::WideCharacters, Self::PastLineEnd, Self::WholeText, Self::LoneCr];
 
     /// A few edits that show by the place of the fixture's error whether they were understood.
     pub(crate) fn series(self, fixture: &Fixture) -> Vec<Edit> {
+        let lines = || fixture.fragments().iter().filter(|text| text.ends_with('\n')).take(4);
+        let at_line_end = |place: Place| {
+            lines().map(move |line| What::Insert { at: 0, text: line.clone(), place }).collect::<Vec<_>>()
+        };
         let edits = match self {
-            Self::PastLineEnd => {
-                ["\n", "\r\n"].map(|text| What::Insert { at: 0, text: text.to_owned(), past_line_end: true }).to_vec()
-            }
+            Self::WideCharacters => [vec![insert(0, "é😀")], at_line_end(Place::LineEnd)].concat(),
+            // More than a line end: behind the line's own end that would lead to the same text.
+            Self::PastLineEnd => at_line_end(Place::PastLineEnd),
             Self::WholeText => vec![
                 What::Whole { broken: true, k: 4 },
                 insert(0, "\n"),
@@ -130,7 +148,14 @@ fn what(random: &mut ChaCha8Rng, fragments: &[String]) -> What {
 fn small(random: &mut ChaCha8Rng, fragments: &[String]) -> What {
     let at = random.random_range(0..1_000_000);
     match random.random_range(0..10) {
-        0..5 => What::Insert { at, text: fragment(random, fragments), past_line_end: random.random_ratio(1, 8) },
+        0..5 => {
+            let place = match random.random_range(0..8) {
+                0 => Place::PastLineEnd,
+                1 | 2 => Place::LineEnd,
+                _ => Place::Here,
+            };
+            What::Insert { at, text: fragment(random, fragments), place }
+        }
         5 | 6 => What::Replace { at, bytes: random.random_range(1..12), text: String::new() },
         7 => What::Replace { at, bytes: random.random_range(1..60), text: fragment(random, fragments) },
         8 => What::DeleteLine { at },
@@ -146,7 +171,8 @@ impl What {
     fn uses(&self, special: Special) -> bool {
         match (self, special) {
             (Self::Several(parts), special) => parts.iter().any(|part| part.uses(special)),
-            (Self::Insert { past_line_end, .. }, Special::PastLineEnd) => *past_line_end,
+            (Self::Insert { text, .. } | Self::Replace { text, .. }, Special::WideCharacters) => !text.is_ascii(),
+            (Self::Insert { place, .. }, Special::PastLineEnd) => *place == Place::PastLineEnd,
             (Self::Whole { .. }, Special::WholeText) | (Self::LoneCr { .. }, Special::LoneCr) => true,
             _ => false,
         }
@@ -180,9 +206,9 @@ impl What {
         match self {
             // A text that has grown too large is cut instead.
             Self::Insert { at, .. } if length > TEXT_BYTES_MAX => replace(place(*at), length, String::new()),
-            Self::Insert { at, text: inserted, past_line_end } => {
-                let past_line_end = if *past_line_end { PAST_LINE_END } else { 0 };
-                let at = if past_line_end > 0 { line_end(text, place(*at)) } else { place(*at) };
+            Self::Insert { at, text: inserted, place: typed } => {
+                let at = if *typed == Place::Here { place(*at) } else { line_end(text, place(*at)) };
+                let past_line_end = if *typed == Place::PastLineEnd { PAST_LINE_END } else { 0 };
                 Some(Change { range: Some((at, at)), text: inserted.clone(), past_line_end })
             }
             Self::Replace { at, bytes, text: inserted } => {
@@ -308,7 +334,7 @@ mod tests {
                 assert!(!text.replace("\r\n", "").contains('\r'), "{text:?}");
             }
             seen[4] |= edits.iter().any(|edit| matches!(edit.what, What::Several(_)));
-            seen[5] |= edits.iter().any(|edit| matches!(edit.what, What::Insert { past_line_end: true, .. }));
+            seen[5] |= edits.iter().any(|edit| matches!(edit.what, What::Insert { place: Place::PastLineEnd, .. }));
         }
         assert_eq!(seen, [true; 6]);
     }

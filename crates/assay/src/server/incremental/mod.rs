@@ -19,8 +19,10 @@ use super::verdict::{Keyword, Seen, Verdicts};
 use super::{NotReady, Progress};
 use crate::results::{Evidence, Law};
 
-/// How often the two sides are compared on the way.
-const CHECKPOINTS: usize = 8;
+/// How often the two sides are compared on the way, at most.
+const CHECKPOINTS_MAX: usize = 8;
+/// Edits between two comparisons, at least.
+const STRIDE_MIN: usize = 10;
 /// How often a difference must show.
 const TIMES: usize = 3;
 
@@ -53,9 +55,10 @@ pub(crate) async fn judge(
         facts.insert(kind.to_owned(), fact);
         verdicts.record(Law::IncrementalEqualsFresh, kind, keyword, expected, seen);
     }
-    let stride = stride(plan.edits, CHECKPOINTS);
+    let checkpoints = CHECKPOINTS_MAX.min(plan.edits.div_ceil(STRIDE_MIN));
+    let stride = stride(plan.edits, checkpoints);
     let edits = edits::series(plan.seed, plan.edits, stride, &subject.fixture, &left_out);
-    let (mut seen, fact) = series(subject, plan.seed, &edits, CHECKPOINTS, observed, progress).await?;
+    let (mut seen, fact) = series(subject, plan.seed, &edits, checkpoints, observed, progress).await?;
     if let (Seen::Held(what), false) = (&mut seen, left_out.is_empty()) {
         let names: Vec<_> = left_out.iter().map(|special| requirement(*special).0).collect();
         what.push_str(&format!("; left out as checked apart: {}", names.join(", ")));
@@ -67,6 +70,11 @@ pub(crate) async fn judge(
 
 fn requirement(special: Special) -> (&'static str, Keyword, &'static str) {
     match special {
+        Special::WideCharacters => (
+            "wide-characters",
+            Keyword::Must,
+            "LSP 3.17 #textDocuments: the columns of a change count in the agreed encoding",
+        ),
         Special::PastLineEnd => (
             "past-line-end",
             Keyword::Should,
@@ -131,9 +139,10 @@ enum Walked {
     Differs(Case),
 }
 
-/// A difference: after the first so many edits.
+/// A difference: after the first so many edits, on this text.
 struct Case {
     edits: usize,
+    text: String,
     incremental: Said,
     fresh: Said,
 }
@@ -194,11 +203,9 @@ impl Run<'_> {
             edited.apply(chunk).await;
             done += chunk.len();
             (self.progress)(&format!("incremental equals fresh: {done} of {} edits", self.edits.len()));
-            let text = edited.text().to_owned();
-            let incremental = Said::of(edited.end().await);
-            let fresh = self.fresh(&text).await?;
+            let (text, incremental, fresh) = self.both(edited).await?;
             match incremental.equals(&fresh) {
-                Some(false) => return Ok(Walked::Differs(Case { edits: done, incremental, fresh })),
+                Some(false) => return Ok(Walked::Differs(Case { edits: done, text, incremental, fresh })),
                 Some(true) => compared += 1,
                 None => {}
             }
@@ -207,6 +214,13 @@ impl Run<'_> {
             }
         }
         Ok(Walked::Equal { compared, findings })
+    }
+
+    /// What both sides say of the newest text. They are waited for at once.
+    async fn both(&mut self, edited: &mut Edited<'_>) -> Result<(String, Said, Said), NotReady> {
+        let text = edited.text().to_owned();
+        let (incremental, fresh) = tokio::join!(edited.end(), self.fresh(&text));
+        Ok((text, Said::of(incremental), fresh?))
     }
 
     async fn fresh(&mut self, text: &str) -> Result<Said, NotReady> {
@@ -219,11 +233,10 @@ impl Run<'_> {
     async fn compare(&mut self, edits: &[Edit]) -> Result<Case, NotReady> {
         let mut edited = Edited::start(self.subject, "incremental again").await?;
         edited.apply(edits).await;
-        let text = edited.text().to_owned();
-        let incremental = Said::of(edited.end().await);
+        let both = self.both(&mut edited).await;
         self.observed.merge(edited.close().await);
-        let fresh = self.fresh(&text).await?;
-        Ok(Case { edits: edits.len(), incremental, fresh })
+        let (text, incremental, fresh) = both?;
+        Ok(Case { edits: edits.len(), text, incremental, fresh })
     }
 
     /// Whether a difference shows each time that it is looked for, and a reproduction of it.
@@ -231,8 +244,7 @@ impl Run<'_> {
         (self.progress)("incremental equals fresh: a difference; is it there each time?");
         let all = self.edits;
         let edits = &all[..case.edits];
-        let (text, _) = replay::reproduction(self.subject, self.announcement, edits);
-        let again = self.fresh(text.as_str()).await?;
+        let again = self.fresh(&case.text).await?;
         if case.fresh.equals(&again) != Some(true) {
             let what = format!(
                 "inconclusive: after {} edits from seed {} two fresh servers disagree on one text: {}",

@@ -25,7 +25,7 @@ use log::{Log, excerpt};
 
 use super::documents::{Document, SyncKind};
 use super::observed::Observed;
-use super::subject::{ANSWER_MAX, Subject};
+use super::subject::Subject;
 use super::text::Encoding;
 use crate::results::Evidence;
 
@@ -124,7 +124,7 @@ impl<'a> Probe<'a> {
     pub(crate) async fn request(&mut self, method: &str, params: Option<Value>) -> Outcome {
         let id = Id::Number(self.next_id);
         self.next_id += 1;
-        self.request_as(id, method, params, ANSWER_MAX).await
+        self.request_as(id, method, params, Duration::MAX).await
     }
 
     /// Asks under an id of the caller's and waits for the answer at most `limit`.
@@ -146,11 +146,15 @@ impl<'a> Probe<'a> {
     /// How a request ends, at most so much later.
     pub(crate) async fn outcome(&mut self, id: &Id, limit: Duration) -> Outcome {
         let since = Instant::now();
+        let limit = limit.min(self.subject.answer_max());
         self.wait_until(limit, |probe| probe.answers.contains_key(id)).await;
         match self.answers.remove(id) {
             Some(outcome) => outcome,
             None if self.output_ended => Outcome::Gone,
-            None => Outcome::Silent(since.elapsed()),
+            None => {
+                self.subject.silences.set(self.subject.silences.get().saturating_add(1));
+                Outcome::Silent(since.elapsed())
+            }
         }
     }
 
@@ -269,7 +273,7 @@ impl<'a> Probe<'a> {
         self.log.sent(self.subject.now(), message);
         let frame = wire::encode(message.to_string().as_bytes());
         let Some(frames) = self.frames.clone() else { return };
-        let deadline = Instant::now() + ANSWER_MAX;
+        let deadline = Instant::now() + self.subject.answer_max();
         loop {
             tokio::select! {
                 biased;
