@@ -1,6 +1,8 @@
 //! Runs one scenario in one world, whatever the world and whoever is judged in it, and keeps everything
 //! that was seen. What it means is judged in `laws`.
 
+mod record;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -8,13 +10,13 @@ use scenario::Scenario;
 use scenario::scenario::{MessageCount, Step, Verb};
 use serde_json::Value;
 use wire::Time;
-use wire::trace::{Entry, Line};
 
+pub(crate) use self::record::{Call, Late, Run, count_messages};
 use crate::history::History;
 use crate::laws;
-use crate::protocol::{self, Answer, Feedback, Op, PROTOCOL_VERSION, Start};
+use crate::protocol::{self, Op, PROTOCOL_VERSION, Start};
 use crate::results::{Check, Status, WorldKind};
-use crate::world::{Awaited, HarnessError, Instance, Observed, Ticket, World};
+use crate::world::{Awaited, HarnessError, Instance, Ticket, World};
 
 /// How long beyond its budgets a loop is waited for before it counts as never answering.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,80 +28,6 @@ const ARRIVAL: Duration = Duration::from_millis(30);
 const LATE_POLL: Duration = Duration::from_millis(20);
 /// Longest that ending every server in order may take: the loop's own bounds on its end, and some more.
 pub(crate) const STOP_BUDGET: Duration = Duration::from_secs(4);
-
-/// One operation and what came of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    /// Which step asked.
-    pub(crate) asked_by: usize,
-    /// Which step awaited the answer; its expectations are meant.
-    pub(crate) awaited_by: Option<usize>,
-    /// The operation's name.
-    pub(crate) op: &'static str,
-    /// The file that it was about.
-    pub(crate) path: Option<String>,
-    /// When it was asked.
-    pub(crate) asked: Time,
-    /// What came of it.
-    pub(crate) outcome: Awaited,
-}
-
-impl Call {
-    /// When it was answered, and what.
-    pub(crate) fn answered(&self) -> Option<(Time, &Answer)> {
-        match &self.outcome {
-            Awaited::Answered { at, answer } => Some((*at, answer)),
-            _ => None,
-        }
-    }
-
-    /// The feedback, if this asked for feedback and got some.
-    pub(crate) fn feedback(&self) -> Option<(Time, &Feedback)> {
-        let (at, answer) = self.answered()?;
-        (self.op == "edit" && answer.ok).then_some((at, &answer.feedback))
-    }
-}
-
-/// What was told late, and when.
-#[derive(Clone, Debug)]
-pub(crate) struct Late {
-    pub(crate) step: usize,
-    pub(crate) at: Time,
-    pub(crate) told: Vec<Feedback>,
-}
-
-/// Everything that was seen of one run.
-pub(crate) struct Run<'a> {
-    pub(crate) scenario: &'a Scenario,
-    pub(crate) world: WorldKind,
-    /// What the loop can tell and do, in its own words.
-    pub(crate) can: Vec<String>,
-    /// In the order of asking.
-    pub(crate) calls: Vec<Call>,
-    pub(crate) late: Vec<Late>,
-    pub(crate) history: History,
-    /// What the judge did beside asking.
-    pub(crate) deeds: Vec<(Time, String)>,
-    /// Messages and ends that were waited for and did not come.
-    pub(crate) missed: Vec<String>,
-    pub(crate) stop: Option<Call>,
-    pub(crate) observed: Observed,
-}
-
-impl Run<'_> {
-    /// Whether the loop says that it can tell or do this. What it can't is not held against it.
-    pub(crate) fn can(&self, what: &str) -> bool {
-        self.can.iter().any(|can| can == what)
-    }
-
-    /// The calls with the step whose expectations are meant.
-    pub(crate) fn expected(&self) -> impl Iterator<Item = (&Call, &scenario::scenario::Expect)> {
-        self.calls.iter().filter_map(|call| {
-            let step = &self.scenario.steps[call.awaited_by?];
-            Some((call, step.expect.as_ref()?))
-        })
-    }
-}
 
 /// Runs a scenario and judges what was seen. A fault of the harness is a check as well.
 #[must_use]
@@ -410,34 +338,5 @@ fn start(scenario: &Scenario) -> Start {
         initialize_budget_ms: Some(millis(scenario.budget.initialize)),
         first_budget_ms: Some(millis(scenario.budget.first)),
         servers: servers.collect(),
-    }
-}
-
-/// How many messages of a kind went over the wire, over all servers and all their starts.
-pub(crate) fn count_messages(instances: &[Instance], wanted: &MessageCount) -> u64 {
-    instances.iter().map(|instance| count_in(&instance.lines, wanted)).sum()
-}
-
-fn count_in(lines: &[Line], wanted: &MessageCount) -> u64 {
-    let dir = wanted.dir.on_the_wire();
-    let Some(answered) = wanted.method.strip_prefix("answer:") else {
-        return lines.iter().filter(|line| message(line, dir).is_some_and(|msg| msg["method"] == wanted.method)).count()
-            as u64;
-    };
-    let asked = |id: &Value| {
-        let mut requests = lines.iter().filter_map(|line| match &line.entry {
-            Entry::Message { dir: way, msg } if *way != dir => Some(msg),
-            _ => None,
-        });
-        requests.any(|msg| msg["method"] == answered && msg["id"] == *id)
-    };
-    let answers = lines.iter().filter_map(|line| message(line, dir));
-    answers.filter(|msg| msg.get("method").is_none() && msg.get("id").is_some_and(asked)).count() as u64
-}
-
-fn message(line: &Line, wanted: wire::trace::Direction) -> Option<&Value> {
-    match &line.entry {
-        Entry::Message { dir, msg } if *dir == wanted => Some(msg),
-        _ => None,
     }
 }

@@ -106,11 +106,14 @@ fn run_one(scenario: &Scenario, seed: u64, make: &MakeSubject) -> Vec<Check> {
     }
 }
 
+/// Servers with their scripts, by name; one without a script is a program that is not there.
+pub type Servers = Vec<(String, Option<Arc<Script>>)>;
+
 /// The scripts of a scenario's servers, by the servers' names.
 ///
 /// # Errors
 /// When a script that is named is not there or wrong.
-pub fn scripts(scenario: &Scenario) -> Result<Vec<(String, Option<Arc<Script>>)>, HarnessError> {
+pub fn scripts(scenario: &Scenario) -> Result<Servers, HarnessError> {
     let load = |script: &ServerScript| match script {
         ServerScript::Missing => Ok(None),
         ServerScript::Inline { script, .. } => Ok(Some(Arc::new((**script).clone()))),

@@ -31,6 +31,7 @@ pub struct Ticket(pub u64);
 
 /// What came of waiting for an answer.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per operation, and nearly all are answers")]
 pub enum Awaited {
     /// The loop answered, at this time of the world.
     Answered {

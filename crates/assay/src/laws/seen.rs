@@ -81,10 +81,11 @@ fn results_of<'a>(index: usize, instance: &'a Instance, path: &str) -> Vec<Serve
     for line in &instance.lines {
         match &line.entry {
             Entry::Note { what, data } if what == "document" && is_path(&data["uri"], path) => copy.note(data),
-            Entry::Message { dir: Direction::ToServer, msg } if msg["method"] == "textDocument/diagnostic" => {
-                if is_path(&msg["params"]["textDocument"]["uri"], path) {
-                    pulls.push((&msg["id"], copy.hash));
-                }
+            Entry::Message { dir: Direction::ToServer, msg }
+                if msg["method"] == "textDocument/diagnostic"
+                    && is_path(&msg["params"]["textDocument"]["uri"], path) =>
+            {
+                pulls.push((&msg["id"], copy.hash));
             }
             Entry::Message { dir: Direction::ToClient, msg } if msg["method"] == "textDocument/publishDiagnostics" => {
                 let params = &msg["params"];
@@ -168,8 +169,8 @@ pub(super) fn messages(lines: &[Line], wanted: Direction) -> impl Iterator<Item 
 /// Whether a URI names this file of the workspace.
 pub(super) fn is_path(uri: &Value, path: &str) -> bool {
     let Some(uri) = uri.as_str() else { return false };
-    if uri.ends_with(path) {
-        return uri.len() == path.len() || uri[..uri.len() - path.len()].ends_with('/');
+    if let Some(before) = uri.strip_suffix(path) {
+        return before.is_empty() || before.ends_with('/');
     }
     let file = url::Url::parse(uri).ok().and_then(|url| url.to_file_path().ok());
     file.is_some_and(|file| file.ends_with(path))

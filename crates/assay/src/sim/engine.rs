@@ -1,15 +1,18 @@
-//! The discrete-event engine: one loop, its servers, a virtual clock. It performs the loop's effects on
-//! simulated processes, pipes and files, and feeds completions back, each after a delay from the seed.
+//! The discrete-event engine: one loop, its servers, a virtual clock. It lets one thing happen after the
+//! other and hands it to whom it concerns; what the loop wants done is in [`effects`].
+
+mod effects;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use fake_lsp::{Fake, Input, Options};
-use feedback::{Answer, CallId, Command, Effect, Event, FileError, FileKind, ProcessId, Request, Signal};
+use fake_lsp::Input;
+use feedback::{Answer, CallId, Effect, Event, Request};
 use scenario::Script;
 use wire::Time;
 
+use self::effects::broken;
 use super::process::Process;
 use super::schedule::{Chance, Schedule};
 use super::subject::Subject;
@@ -315,63 +318,6 @@ impl Engine {
         self.effects = effects;
     }
 
-    fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Spawn { process, command } => self.spawn(process, &command),
-            Effect::Write { process, op, bytes } => self.write(process, op, &bytes),
-            Effect::CloseInput { process } => {
-                if let Some(index) = self.find(process) {
-                    self.processes[index].stdin.closed = true;
-                    self.settle(index);
-                }
-            }
-            Effect::Signal { process, signal } => {
-                if let Some(index) = self.find(process) {
-                    let poke = if signal == Signal::Kill { Poke::Kill } else { Poke::Terminate };
-                    self.poke(index, poke);
-                }
-            }
-            Effect::ReadFile { op, path, bytes_max } => {
-                let result = self.read_file(&path, bytes_max);
-                self.later(10, 100, Due::ToLoop(Event::FileRead { op, result }));
-            }
-            Effect::Stat { op, path } => {
-                let result = self.stat(&path);
-                self.later(5, 50, Due::ToLoop(Event::Statted { op, result }));
-            }
-            Effect::Answer { call, answer } => {
-                self.answers.insert(call, (self.now, answer));
-            }
-            _ => {}
-        }
-    }
-
-    fn find(&self, id: ProcessId) -> Option<usize> {
-        self.processes.iter().position(|process| process.id == id)
-    }
-
-    fn spawn(&mut self, id: ProcessId, command: &Command) {
-        let Some(program) = self.programs.get(&command.program).cloned() else {
-            let error = format!("no such program: {}", command.program.display());
-            return self.later(50, 300, Due::ToLoop(Event::SpawnFailed { process: id, error }));
-        };
-        let earlier = self.instances.iter().filter(|instance| instance.server == program.server).count();
-        let number = u32::try_from(earlier + 1).unwrap_or(u32::MAX);
-        let options = Options { seed: self.seed, instance: number };
-        let (instance, index) = (self.instances.len(), self.processes.len());
-        self.instances.push(Instance {
-            server: program.server,
-            number,
-            pid: 0,
-            started: self.now,
-            lines: Vec::new(),
-            ended: false,
-        });
-        self.processes.push(Process::new(id, instance, Fake::new(program.script, options)));
-        self.later(50, 300, Due::ToLoop(Event::Spawned { process: id }));
-        self.later(300, 900, Due::Poke(index, Poke::Start));
-    }
-
     fn start(&mut self, index: usize) {
         self.processes[index].started = true;
         self.give(index, Input::Start);
@@ -379,42 +325,9 @@ impl Engine {
             self.give(index, Input::Gate(&gate));
         }
     }
-
-    fn write(&mut self, process: ProcessId, op: feedback::OpId, bytes: &[u8]) {
-        let index = self.find(process).filter(|&index| !self.processes[index].stdin.closed);
-        let Some(index) = index else {
-            return self.later(1, 20, Due::ToLoop(broken(process, op)));
-        };
-        let target = &mut self.processes[index];
-        target.stdin.write(bytes);
-        target.write = Some(op);
-        self.settle(index);
-    }
-
-    fn read_file(&self, path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
-        match self.files.get(path) {
-            None => Err(FileError::NotFound),
-            Some(bytes) if bytes.len() as u64 > bytes_max => Err(FileError::TooLarge { bytes_max }),
-            Some(bytes) => Ok(bytes.clone()),
-        }
-    }
-
-    fn stat(&self, path: &Path) -> Result<FileKind, FileError> {
-        if self.files.contains_key(path) {
-            Ok(FileKind::File)
-        } else if self.files.keys().any(|file| file.starts_with(path)) {
-            Ok(FileKind::Directory)
-        } else {
-            Err(FileError::NotFound)
-        }
-    }
-}
-
-fn broken(process: ProcessId, op: feedback::OpId) -> Event {
-    Event::WriteFailed { process, op, error: "Broken pipe".to_owned() }
 }
 
 /// How many bytes arrive at once: mostly all that are there, sometimes fewer.
 fn piece(chance: &mut Chance, readable: usize) -> usize {
-    if readable <= 1 || chance.number() % 4 != 0 { readable } else { 1 + chance.below(readable) }
+    if readable > 1 && chance.number().is_multiple_of(4) { 1 + chance.below(readable) } else { readable }
 }
