@@ -1,7 +1,7 @@
 //! Processes as the judge sees them: held by a descriptor, so that a process id that was given to
 //! another process is never signalled, and searched for by the mark that their world left on them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -60,24 +60,37 @@ pub(super) struct Marks<'a> {
     pub(super) group: u32,
 }
 
-/// How often the processes are listed again because new ones appeared meanwhile.
-const LISTINGS_MAX: usize = 16;
+/// How often one process is looked at while it is being replaced.
+const LOOKS_MAX: u32 = 50;
+/// How often the processes are listed, on a machine where there is always something new.
+const LISTINGS_MAX: u32 = 200;
 
 /// The processes that carry one of the marks and have not ended, with their command lines.
 ///
 /// A listing is not an instant: a child may be missing from it and its parent gone before it is looked
-/// at. So it is repeated until nothing new appears.
+/// at. So it is repeated until there is nothing new to be seen.
 pub(super) fn marked(marks: &Marks<'_>) -> Vec<(Held, String)> {
-    let mut seen = BTreeSet::from([std::process::id()]);
+    let mut looks = BTreeMap::from([(std::process::id(), LOOKS_MAX)]);
     let mut found = Vec::new();
     for _ in 0..LISTINGS_MAX {
-        let new: Vec<u32> = pids().filter(|pid| seen.insert(*pid)).collect();
+        let new: Vec<u32> = pids().filter(|pid| looks.get(pid).is_none_or(|looks| *looks < LOOKS_MAX)).collect();
         if new.is_empty() {
             break;
         }
-        // Held first and looked at second: what is read is then of the process that is held.
-        let looked = new.into_iter().filter_map(|pid| Some((Held::of(pid)?, carries(pid, marks)?)));
-        found.extend(looked);
+        for pid in new {
+            let count = looks.entry(pid).or_default();
+            // Held first and looked at second: what is read is then of the process that is held.
+            let look = Held::of(pid).map(|held| (look(pid, marks), held));
+            match look {
+                Some((Look::BeingReplaced, held)) if !held.has_ended() => *count += 1,
+                Some((Look::Carries(command), held)) => {
+                    found.push((held, command));
+                    *count = LOOKS_MAX;
+                }
+                _ => *count = LOOKS_MAX,
+            }
+        }
+        std::thread::yield_now();
     }
     found.retain(|(held, _)| !held.has_ended());
     found.sort_by_key(|(held, _)| held.pid);
@@ -90,15 +103,32 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The command line of a process that carries one of the marks.
-fn carries(pid: u32, marks: &Marks<'_>) -> Option<String> {
+/// What a look at a process shows.
+enum Look {
+    /// One of the marks; this is its command line.
+    Carries(String),
+    /// None of them.
+    CarriesNone,
+    /// It is between two programs: for a moment within `exec` it has no arguments, and no environment a
+    /// little longer.
+    BeingReplaced,
+}
+
+fn look(pid: u32, marks: &Marks<'_>) -> Look {
     let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let command = file("cmdline");
+    let environment = file("environ");
     let variable = format!("{MARK}={}", marks.world);
-    let marked = group_of(&file("stat")) == Some(marks.group)
+    let carries = group_of(&file("stat")) == Some(marks.group)
         || contains(&command, marks.dir.as_os_str().as_bytes())
-        || file("environ").split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes());
-    marked.then(|| String::from_utf8_lossy(&command).replace('\0', " ").trim_end().to_owned())
+        || environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes());
+    // Threads of the kernel have no program either way, and those of others can't be read.
+    let is_program = || fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+    match carries {
+        true => Look::Carries(String::from_utf8_lossy(&command).replace('\0', " ").trim_end().to_owned()),
+        false if (command.is_empty() || environment.is_empty()) && is_program() => Look::BeingReplaced,
+        false => Look::CarriesNone,
+    }
 }
 
 /// The process group in `/proc/PID/stat`: the third field after the name, which may hold anything.

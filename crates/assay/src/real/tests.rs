@@ -42,17 +42,17 @@ fn first_answer(line: &str, wait_max: Duration) -> String {
 fn a_loop_that_breaks_the_protocol_or_ends_is_told_in_words() {
     let ended = "the loop exited with code 3; its standard error ends with: no such thing";
     let cases = [
-        (r#"read l; echo '{"id":1,"ok":true}'; cat >&2"#, "ok"),
-        (r#"echo '{"id":1,"ok":false,"error":"not today"}'; cat >&2"#, "not today"),
+        (r#"read l; echo '{"id":1,"ok":true}'; cat >/dev/null"#, "ok"),
+        (r#"echo '{"id":1,"ok":false,"error":"not today"}'; cat >/dev/null"#, "not today"),
         (r#"printf '{"id":1,'; printf '"ok":true}\n'; exit 0"#, "ok"),
         ("echo 'no such thing' >&2; exit 3", ended),
         ("kill -9 $$", "the loop was killed by signal 9"),
         (
-            "echo Starting...; cat >&2",
+            "echo Starting...; cat >/dev/null",
             "the loop broke the adapter protocol: line 1 is no answer: expected value at line 1 column 1: Starting...",
         ),
         (
-            r#"echo '{"id":7,"ok":true}'; cat >&2"#,
+            r#"echo '{"id":7,"ok":true}'; cat >/dev/null"#,
             "the loop broke the adapter protocol: line 1 answers id 7, which is not open",
         ),
         (
@@ -124,7 +124,7 @@ fn assert_left_behind(line: &str, expected: Option<&str>) {
 
 #[test]
 fn a_world_that_is_dropped_leaves_nothing() {
-    let mut world = open("sleep 1005 & echo '{\"id\":1,\"ok\":true}'; exec cat");
+    let mut world = open("sleep 1005 & echo '{\"id\":1,\"ok\":true}'; exec cat >/dev/null");
     let ticket = world.submit(start()).unwrap();
     assert!(matches!(world.answer(ticket, Duration::from_secs(20)), Ok(Awaited::Answered { .. })));
     let root = world.root().to_owned();
