@@ -172,6 +172,22 @@ fn a_defect_is_told_in_a_few_edits_that_make_it_again() {
 }
 
 #[test]
+fn a_known_failure_does_not_count_and_one_that_is_none_does() {
+    let fault = ["push", "null-for-unknown"];
+    let of = |known: &[&str]| {
+        let known: Vec<_> = known.iter().flat_map(|id| ["--known", id]).collect();
+        let output = server(&[&["--law", "messages"][..], &known].concat(), &fault);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let known = ["messages/unknown-request-refused", "messages/unknown-dollar-request"];
+    assert_eq!(of(&known[..1]).0, Some(1), "the other one counts");
+    assert_eq!(of(&known), (Some(0), String::new()));
+    let (code, told) = of(&[&known[..], &["messages/frames"]].concat());
+    assert_eq!(code, Some(1));
+    assert!(told.contains("--known messages/frames: this check does not fail any more"), "{told}");
+}
+
+#[test]
 fn a_wrong_call_is_answered_with_what_to_do() {
     let run = |args: &[&str]| {
         let output = Command::new(PROGRAM).arg("server").args(args).output().unwrap();

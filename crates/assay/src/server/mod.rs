@@ -119,15 +119,15 @@ pub async fn check(options: &Options, progress: Progress<'_>) -> Result<Results,
         initialized = lifecycle::judge(&subject, &mut verdicts, &mut observed).await?;
     }
     let mut facts = Map::new();
-    if initialized {
-        if let Err(NotReady(why)) = laws(&subject, options, &mut verdicts, &mut observed, &mut facts, progress).await {
-            verdicts.must(
-                Law::Lifecycle,
-                "starts-each-time",
-                "a server that has initialized once does so each time",
-                Seen::Broken(why, Vec::new()),
-            );
-        }
+    if initialized
+        && let Err(NotReady(why)) = laws(&subject, options, &mut verdicts, &mut observed, &mut facts, progress).await
+    {
+        verdicts.must(
+            Law::Lifecycle,
+            "starts-each-time",
+            "a server that has initialized once does so each time",
+            Seen::Broken(why, Vec::new()),
+        );
     }
     judge_observed(options, &mut verdicts, &observed);
     let facts = json!({
@@ -204,16 +204,15 @@ async fn laws(
 
 /// Judges what all sessions saw in passing.
 fn judge_observed(options: &Options, verdicts: &mut Verdicts, observed: &Observed) {
-    let laws: [(Law, fn(&mut Verdicts, &Observed)); 5] = [
-        (Law::Lifecycle, lifecycle::judge_observed),
-        (Law::Messages, messages::judge_observed),
-        (Law::Versions, versions::judge_observed),
-        (Law::Positions, positions::judge_observed),
-        (Law::Pull, pull::judge_observed),
-    ];
-    for (law, judge) in laws {
-        if options.wants(law) {
-            judge(verdicts, observed);
+    for law in LAWS.into_iter().filter(|law| options.wants(*law)) {
+        match law {
+            Law::Lifecycle => lifecycle::judge_observed(verdicts, observed),
+            Law::Messages => messages::judge_observed(verdicts, observed),
+            Law::Versions => versions::judge_observed(verdicts, observed),
+            Law::Positions => positions::judge_observed(verdicts, observed),
+            Law::Pull => pull::judge_observed(verdicts, observed),
+            // The others have nothing that is seen in passing.
+            _ => {}
         }
     }
 }

@@ -75,6 +75,16 @@ impl Observed {
         self.faults.get(&fault)
     }
 
+    /// Without what was seen of positions: where the server may hold another text than it was sent, its
+    /// ranges say nothing about how it counts.
+    pub(crate) fn without_positions(mut self) -> Self {
+        const POSITIONS: [Fault; 4] =
+            [Fault::NoSuchLine, Fault::TurnedRange, Fault::InsideCharacter, Fault::PastLineEnd];
+        self.faults.retain(|fault, _| !POSITIONS.contains(fault));
+        self.ranges = 0;
+        self
+    }
+
     /// Adds another session's.
     pub(crate) fn merge(&mut self, other: Self) {
         self.sessions += other.sessions;

@@ -178,7 +178,7 @@ def concluded(opened):
     if is_faulty("version-back"):
         publish(uri, old_version, found)
     if is_faulty("flickers"):
-        later(0.8, flicker, version)
+        later(1.2, flicker, version)
 
 
 def flicker(version):

@@ -48,7 +48,10 @@ pub(crate) async fn judge(
     let mut left_out = Vec::new();
     for special in Special::ALL {
         let (kind, keyword, expected) = requirement(special);
-        let (seen, fact) = series(subject, plan.seed, &special.series(&subject.fixture), 1, observed, progress).await?;
+        let edits = special.series(&subject.fixture);
+        let mut apart = Observed::default();
+        let (seen, fact) = series(subject, plan.seed, &edits, 1, &mut apart, progress).await?;
+        observed.merge(apart.without_positions());
         if !matches!(seen, Seen::Held(_)) {
             left_out.push(special);
         }

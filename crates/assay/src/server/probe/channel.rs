@@ -48,8 +48,7 @@ pub(super) fn connect(process: &mut ServerProcess) -> (Option<mpsc::Sender<Vec<u
 async fn read(mut output: ChildStdout, to: mpsc::Sender<Incoming>) {
     let mut decoder = Decoder::new(Limits { message_bytes_max: MESSAGE_BYTES_MAX, ..Limits::default() });
     let mut chunk = vec![0; 64 * 1024];
-    loop {
-        let Some(length) = output.read(&mut chunk).await.ok().filter(|length| *length > 0) else { break };
+    while let Some(length) = output.read(&mut chunk).await.ok().filter(|length| *length > 0) {
         let at = Instant::now();
         decoder.push(&chunk[..length]);
         while let Some(decoded) = decoder.next() {

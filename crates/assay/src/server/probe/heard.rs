@@ -224,7 +224,8 @@ impl Announced {
             }
             "client/unregisterCapability" => {
                 for gone in list("unregisterations") {
-                    self.pull_registrations.retain(|id| *id != gone["id"].to_string());
+                    let gone_id = gone["id"].to_string();
+                    self.pull_registrations.retain(|id| *id != gone_id);
                     if gone["method"] == "textDocument/diagnostic"
                         && self.pull_registrations.is_empty()
                         && !self.initialize["capabilities"]["diagnosticProvider"].is_object()
