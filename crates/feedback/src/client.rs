@@ -433,9 +433,9 @@ impl Client {
         let kind = progress.value.get("kind").and_then(Value::as_str).unwrap_or_default();
         let Some(session) = &mut self.session else { return };
         if session.loading.progress(&progress.token, kind, io.now) && !self.concluded {
-            // Answers from before the end of loading prove nothing.
             self.changed.extend(self.documents.keys().cloned());
-            self.pull_again(io);
+            self.documents.values_mut().for_each(crate::pull::loaded);
+            self.pull_all(io);
         }
     }
 

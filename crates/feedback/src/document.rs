@@ -94,8 +94,25 @@ pub(crate) struct Pull {
     pub(crate) pause: Option<Duration>,
     pub(crate) told: Option<Told>,
     pub(crate) result_id: Option<String>,
+    /// How often loading had ended when the last answer came.
+    pub(crate) ends_seen: u32,
+    /// Answers in a row that said the same with an end of loading between them.
+    pub(crate) agreed: u32,
+    /// No more is asked though the server says that more has changed: there were too many questions.
+    pub(crate) exhausted: bool,
     /// Why no answer is to be expected for the newest ask.
     pub(crate) failed: Option<Reason>,
+}
+
+/// Equal answers after which a server's progress counts as being about the questions themselves: some
+/// report progress upon each pull, and waiting for its end before asking again would never end.
+const AGREED_ENOUGH: u32 = 3;
+
+impl Pull {
+    /// Whether its last answer holds although the server says that it is loading.
+    pub(crate) fn agrees(&self) -> bool {
+        self.agreed >= AGREED_ENOUGH || self.exhausted
+    }
 }
 
 /// From where a verdict is asked.
@@ -153,6 +170,7 @@ impl Document {
         self.pull_count = 0;
         for pull in self.pulls.values_mut() {
             (pull.asked, pull.failed, pull.pause, pull.retry_at) = (false, None, None, None);
+            (pull.agreed, pull.exhausted) = (0, false);
         }
         if self.text.as_str() == text.as_str() && self.revision > 0 {
             return false;
@@ -205,11 +223,12 @@ impl Document {
         if !self.synced() {
             return waiting(Reason::Silent);
         }
-        if view.loading && !view.faults.has(Fault::IgnoresLoading) {
-            return waiting(Reason::Loading);
-        }
         let pulls: Vec<&Pull> =
             view.providers.iter().filter_map(|provider| self.pulls.get(&provider.identifier)).collect();
+        let progress_is_noise = !pulls.is_empty() && pulls.iter().all(|pull| pull.agrees());
+        if view.loading && !progress_is_noise && !view.faults.has(Fault::IgnoresLoading) {
+            return waiting(Reason::Loading);
+        }
         let failed = pulls.iter().find_map(|pull| pull.failed.clone());
         if pulls.is_empty() || failed.is_some() {
             return match (self.pushed(stage, view), failed) {
@@ -236,13 +255,15 @@ impl Document {
             }
         }
         let answered = current.iter().map(|told| told.at).max().unwrap_or_default();
-        let pulled = self.evidence(KnownBy::Pulled, Rule::Pulled, current);
+        let doubtful = pulls.iter().any(|pull| pull.exhausted) || view.loading;
+        let known_by = if doubtful { KnownBy::Inferred } else { KnownBy::Pulled };
+        let pulled = self.evidence(known_by, Rule::Pulled, current);
         // A server that also pushes findings of its own has two channels: neither alone proves clean.
         let Some(push) = self.push.as_ref().filter(|_| self.push_carries) else {
             return Verdict::Concluded(pulled);
         };
         if self.is_current(push) {
-            let known_by = if push.proof == Proof::Order { KnownBy::Inferred } else { KnownBy::Pulled };
+            let known_by = if push.proof == Proof::Order { KnownBy::Inferred } else { known_by };
             let mut current = pulled.current;
             current.push(push);
             return Verdict::Concluded(Evidence { known_by, current, ..pulled });

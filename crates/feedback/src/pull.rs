@@ -51,7 +51,12 @@ fn ask_one(document: &mut Document, key: &[u8], identifier: &Option<String>, ses
         return;
     }
     if document.pull_count >= io.policy.pulls_max {
-        (pull.failed, pull.again, pull.retry_at) = (Some(Reason::ServerCancelled), false, None);
+        (pull.again, pull.retry_at) = (false, None);
+        if pull.told.as_ref().is_some_and(|told| told.revision == Some(document.revision)) {
+            pull.exhausted = true;
+        } else {
+            pull.failed = Some(Reason::ServerCancelled);
+        }
         return;
     }
     document.pull_count += 1;
@@ -76,6 +81,13 @@ fn ask_one(document: &mut Document, key: &[u8], identifier: &Option<String>, ses
 pub(crate) fn again(document: &mut Document) {
     for pull in document.pulls.values_mut() {
         pull.again = true;
+    }
+}
+
+/// The server has loaded: answers from before prove nothing. One that is under way will come after it.
+pub(crate) fn loaded(document: &mut Document) {
+    for pull in document.pulls.values_mut().filter(|pull| pull.in_flight.is_none() && !pull.agrees()) {
+        pull.again |= pull.told.is_some();
     }
 }
 
@@ -149,8 +161,15 @@ pub(crate) fn answered(
     let request = MessageRef { dir: Direction::ToServer, seq: asked.seq };
     let response = MessageRef { dir: Direction::ToClient, seq };
     pull.pause = None;
+    let ends = session.loading.ends;
+    let before = pull.told.as_ref().filter(|told| told.revision == Some(newest));
+    match before.map(|told| told.set.digest() == set.digest()) {
+        Some(true) if ends > pull.ends_seen => pull.agreed += 1,
+        Some(true) => {}
+        _ => pull.agreed = 0,
+    }
+    pull.ends_seen = ends;
     pull.told = Some(Told {
-        // What was answered while loading does not count; the end of loading asks again.
         revision: Some(newest),
         version: Some(sent.version),
         proof: Proof::Pull,

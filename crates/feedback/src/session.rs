@@ -117,6 +117,8 @@ pub(crate) struct Loading {
     active: BTreeSet<String>,
     /// When the last active token ended.
     pub(crate) ended: Option<Time>,
+    /// How often that was.
+    pub(crate) ends: u32,
 }
 
 /// Tokens that one server may have active; more are ignored.
@@ -137,6 +139,7 @@ impl Loading {
             }
             "end" if self.active.remove(&token) && self.active.is_empty() => {
                 self.ended = Some(now);
+                self.ends = self.ends.saturating_add(1);
                 true
             }
             _ => false,

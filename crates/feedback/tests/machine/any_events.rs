@@ -1,9 +1,7 @@
 //! Whatever happens in whatever order: nothing panics, every call is answered once and in time, the
 //! certificates hold, and the end comes.
 
-mod bench;
-
-use bench::{Bench, policy, pull_server, push_server, spec};
+use crate::bench::{Bench, policy, pull_server, push_server, spec};
 use feedback::{Answer, Event, ExitStatus, FileError, OpId, ProcessId, Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -111,14 +109,22 @@ impl Run {
                 let call = bench.edit(&path(file), &format!("{}\n", "é😀\r\n".repeat(text.into())));
                 self.calls.push(call);
             }
-            Step::Read(file) => drop(bench.call(Request::Read { path: path(file).into() })),
-            Step::Close(file) => drop(bench.call(Request::Close { path: path(file).into() })),
+            Step::Read(file) => {
+                bench.call(Request::Read { path: path(file).into() });
+            }
+            Step::Close(file) => {
+                bench.call(Request::Close { path: path(file).into() });
+            }
             Step::Delete(file) => {
                 bench.files.remove(&std::path::Path::new("/w").join(path(file)));
-                drop(bench.call(Request::Delete { path: path(file).into() }));
+                bench.call(Request::Delete { path: path(file).into() });
             }
-            Step::Cancel(call) => drop(bench.call(Request::Cancel { call: feedback::CallId(call.into()) })),
-            Step::Late => drop(bench.call(Request::Late)),
+            Step::Cancel(call) => {
+                bench.call(Request::Cancel { call: feedback::CallId(call.into()) });
+            }
+            Step::Late => {
+                bench.call(Request::Late);
+            }
             Step::Pass(ms) => {
                 self.at += u64::from(ms);
                 bench.pass_to(self.at);

@@ -1,8 +1,6 @@
 //! The loop by hand: given a server that does this, an edit is answered with that.
 
-mod bench;
-
-use bench::{Bench, diagnostics, policy, pull_server, push_server, spec};
+use crate::bench::{Bench, diagnostics, policy, pull_server, push_server, spec};
 use feedback::{Answer, Conclusion, KnownBy, Reason, Request, Signal};
 use serde_json::json;
 
@@ -155,6 +153,58 @@ fn results_do_not_count_while_the_server_says_that_it_is_loading() {
     let id = bench.pull();
     bench.say(json!({ "id": id, "result": { "kind": "full", "items": diagnostics(&["boom"]) } }));
     assert_eq!(bench.text(call), "a.fake: 1 error\n  1:1 error: boom");
+}
+
+#[test]
+fn progress_that_each_pull_causes_does_not_keep_the_loop_asking() {
+    let progress = |kind: &str| json!({ "method": "$/progress", "params": { "token": 1, "value": { "kind": kind } } });
+    // Where the answer falls between begin and end, before both, or after both.
+    for answered_at in 0..3 {
+        let mut bench = Bench::one();
+        let call = bench.edit("a.fake", "bad\n");
+        bench.initialize(pull_server());
+        let mut pulls = 0;
+        while bench.report(call).is_none() && bench.now.0 < 2_000_000 {
+            let asked: Vec<_> =
+                bench.take().into_iter().filter(|one| one["method"] == "textDocument/diagnostic").collect();
+            for message in asked {
+                pulls += 1;
+                for (step, kind) in ["begin", "end"].into_iter().enumerate() {
+                    if step == answered_at {
+                        bench.say(json!({ "id": message["id"], "result": { "kind": "full", "items": [] } }));
+                    }
+                    bench.say(progress(kind));
+                }
+                if answered_at == 2 {
+                    bench.say(json!({ "id": message["id"], "result": { "kind": "full", "items": [] } }));
+                }
+            }
+            let at = bench.now.0 / 1000 + 10;
+            bench.pass_to(at);
+        }
+        assert_eq!(bench.report(call).unwrap().conclusion, Conclusion::Clean, "answered at {answered_at}");
+        assert!(pulls <= 5, "{pulls} pulls, answered at {answered_at}");
+    }
+}
+
+#[test]
+fn a_refresh_upon_each_pull_ends_in_what_was_said_and_is_not_a_storm() {
+    let mut bench = Bench::one();
+    let call = bench.edit("a.fake", "bad\n");
+    bench.initialize(pull_server());
+    let mut pulls = 0;
+    for _ in 0..100 {
+        for message in bench.take() {
+            if message["method"] == "textDocument/diagnostic" {
+                pulls += 1;
+                bench.say(json!({ "id": pulls, "method": "workspace/diagnostic/refresh" }));
+                bench
+                    .say(json!({ "id": message["id"], "result": { "kind": "full", "items": diagnostics(&["boom"]) } }));
+            }
+        }
+    }
+    assert_eq!(bench.text(call), "a.fake: 1 error (inferred)\n  1:1 error: boom");
+    assert_eq!(pulls, 10);
 }
 
 #[test]
