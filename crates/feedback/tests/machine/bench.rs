@@ -194,8 +194,8 @@ impl Bench {
 
     /// The id of the newest pull in the inbox.
     pub(crate) fn pull(&mut self) -> Value {
-        let pulls = self.take().into_iter().filter(|message| message["method"] == "textDocument/diagnostic");
-        pulls.last().expect("a pull")["id"].clone()
+        let mut pulls = self.take().into_iter().filter(|message| message["method"] == "textDocument/diagnostic");
+        pulls.next_back().expect("a pull")["id"].clone()
     }
 
     pub(crate) fn exit(&mut self, code: i32, stderr: &str) {
