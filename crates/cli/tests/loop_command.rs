@@ -1,5 +1,7 @@
 //! `lsp-assay loop`: what it prints, how it ends, and what it leaves behind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
