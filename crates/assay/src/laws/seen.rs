@@ -230,3 +230,36 @@ pub(super) fn more(feedback: &Feedback) -> Option<u64> {
         before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_answer_of_a_loop_makes_the_judge_panic(text in "\\PC{0,40}|[0-9a-f. \n]{0,60}|.{0,80}", path in ".{0,12}") {
+            let feedback = Feedback { text: Some(text.clone()), ..Feedback::default() };
+            prop_assert!(text.starts_with(current_text(&feedback)));
+            let _ = (more(&feedback), bare_code(&text).len(), is_path(&Value::from(text.clone()), &path));
+            for (at, tag) in Tag::all_in(&text) {
+                let hash = format!("{:08x}.", tag.hash);
+                prop_assert!(text[at..].starts_with(&hash), "{}", tag);
+            }
+        }
+    }
+
+    #[test]
+    fn prose_is_read_as_its_reader_would() {
+        let feedback = |text: &str| Feedback { text: Some(text.to_owned()), ..Feedback::default() };
+        let answer = feedback("a: 2 errors\n  1:1 E1\n  … and 31 more\nbefore this edit (1 known):\n  7 more");
+        assert_eq!(current_text(&answer), "a: 2 errors\n  1:1 E1\n  … and 31 more\n");
+        assert_eq!(more(&answer), Some(31));
+        assert_eq!(more(&feedback("nothing more to say")), None);
+        assert_eq!((bare_code("E1-9c3f2a71.0"), bare_code("no-tag")), ("E1", "no-tag"));
+        for (uri, is) in [("file:///w/a.fake", true), ("file:///w/aa.fake", false), ("file:///w/b/%61.fake", true)] {
+            assert_eq!(is_path(&Value::from(uri), "a.fake"), is, "{uri}");
+        }
+    }
+}
