@@ -25,7 +25,7 @@ use crate::show::{self, Format};
 #[command(after_long_help = "\
 Examples:
   lsp-assay loop                                  the reference loop, simulated
-  lsp-assay loop freshness honesty/silent         one law, and one scenario
+  lsp-assay loop freshness honesty/silence        one law, and one scenario
   lsp-assay loop '*late*' --seed 7                by glob, with another seed
   lsp-assay loop --real --out reports             over processes, results kept
   lsp-assay loop --real --adapter 'node my.js'    your loop (docs/adapter-protocol.md)

@@ -48,6 +48,7 @@ fn scenarios_are_listed_and_selected_by_their_beginning_or_a_glob() {
     assert_eq!(ids(&[STALE]), [STALE]);
     assert!(ids(&["freshness"]).iter().all(|id| id.starts_with("freshness/")));
     assert_eq!(ids(&["*stale-push-then*"]), [STALE]);
+    assert_eq!(ids(&["honesty/silence"]), ["honesty/silence-is-not-clean"]);
     assert!(text(&assay(&["--list", STALE]).stdout).starts_with(STALE));
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::protocol::{Op, Start};
+use crate::protocol::{Answer, Op, Request, Start};
 use crate::world::{Awaited, Observed, World as _};
 
 fn shell(line: &str) -> AdapterCommand {
@@ -165,4 +165,27 @@ fn files_stay_inside_the_workspace() {
     assert_eq!(std::fs::read(&place).unwrap(), b"text");
     world.remove_file("deep/er/a.fake").unwrap();
     assert!(!place.exists());
+}
+
+#[test]
+fn the_session_on_the_protocols_page_is_one() {
+    let page = include_str!("../../../../docs/adapter-protocol.md");
+    let session = page.split("## A whole session").nth(1).and_then(|part| part.split("```").nth(1)).unwrap();
+    let lines = session.trim().replace("\n   ", "");
+    let (mut open, mut told) = (std::collections::BTreeSet::new(), 0);
+    for line in lines.lines() {
+        let (way, json) = line.split_at(2);
+        match way {
+            // One request is of a kind that no judge sends: it shows an error answer.
+            "> " if json.contains("hover") => assert!(open.insert(5)),
+            "> " => assert!(open.insert(serde_json::from_str::<Request>(json).unwrap().id), "{line}"),
+            "< " => {
+                let answer: Answer = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {line}"));
+                assert!(open.remove(&answer.id), "{line}");
+                told += usize::from(answer.feedback.conclusion.is_some());
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    assert!(open.is_empty() && told == 2, "{open:?} {told}");
 }
