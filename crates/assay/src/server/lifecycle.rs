@@ -107,7 +107,10 @@ async fn orderly(subject: &Subject) -> Result<Orderly, SpawnError> {
     probe.ask(&early, "textDocument/hover", Some(hover.clone())).await;
     let mut initialize = probe.initialize().await;
     let outcome = probe.outcome(&early, Duration::from_millis(100)).await;
-    let mut early_request = refused(&probe, &outcome, -32002, mark);
+    let mut early_request = match outcome {
+        Outcome::Silent(_) => Seen::Broken("it was never answered".to_owned(), probe.log.since(mark, 8)),
+        _ => refused(&probe, &outcome, -32002, mark),
+    };
     let mut observed = Observed::default();
     if matches!(initialize, Outcome::Gone | Outcome::Silent(_)) {
         let what = format!("{outcome}; initialize after it: {initialize}");

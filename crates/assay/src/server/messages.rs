@@ -23,12 +23,16 @@ pub(crate) async fn judge(mut probe: Probe<'_>, verdicts: &mut Verdicts) -> Obse
     probe.close().await
 }
 
+fn refusal_max(probe: &Probe<'_>) -> Duration {
+    REFUSAL_MAX.min(probe.subject.answer_max())
+}
+
 async fn ids(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
     let mark = probe.log.mark();
     let ids = [Id::Number(7007), Id::String("7007".to_owned()), Id::String("a-b".to_owned())];
     let mut missed = Vec::new();
     for id in ids {
-        let outcome = probe.request_as(id.clone(), "assay/unknown", None, REFUSAL_MAX).await;
+        let outcome = probe.request_as(id.clone(), "assay/unknown", None, refusal_max(probe)).await;
         if matches!(outcome, Outcome::Silent(_) | Outcome::Gone) {
             missed.push(format!("{id}: {outcome}"));
         }
@@ -44,7 +48,7 @@ async fn ids(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
 
 async fn unknown_requests(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
     let mark = probe.log.mark();
-    let outcome = probe.request_as(Id::String("unknown".to_owned()), "assay/unknown", None, REFUSAL_MAX).await;
+    let outcome = probe.request_as(Id::String("unknown".to_owned()), "assay/unknown", None, refusal_max(probe)).await;
     verdicts.must(
         Law::Messages,
         "unknown-request-refused",
@@ -58,7 +62,7 @@ async fn unknown_requests(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
         method_not_found(probe, &outcome, mark),
     );
     let mark = probe.log.mark();
-    let outcome = probe.request_as(Id::String("dollar".to_owned()), "$/assay/unknown", None, REFUSAL_MAX).await;
+    let outcome = probe.request_as(Id::String("dollar".to_owned()), "$/assay/unknown", None, refusal_max(probe)).await;
     verdicts.must(
         Law::Messages,
         "unknown-dollar-request",
@@ -88,7 +92,8 @@ async fn notifications(probe: &mut Probe<'_>, verdicts: &mut Verdicts) {
         let mark = probe.log.mark();
         let stray_before = stray_answers(&probe.seen);
         probe.notify(method, Some(serde_json::json!({"value": 1}))).await;
-        let fence = probe.request_as(Id::String(format!("behind-{kind}")), "assay/unknown", None, REFUSAL_MAX).await;
+        let fence =
+            probe.request_as(Id::String(format!("behind-{kind}")), "assay/unknown", None, refusal_max(probe)).await;
         probe.listen(STRAY_MAX).await;
         let stray = stray_answers(&probe.seen) - stray_before;
         let alive = !matches!(fence, Outcome::Gone | Outcome::Silent(_));

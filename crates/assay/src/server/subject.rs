@@ -25,7 +25,7 @@ pub(crate) struct Subject {
     pub(crate) pull_rhythm: Cell<Rhythm>,
     /// How long a new process may take to report its first error.
     pub(crate) first_max: Duration,
-    /// How many requests it has left without an answer.
+    /// How many requests it has left without an answer since the last that it answered.
     pub(crate) silences: Cell<u32>,
     /// The start of the run's clock.
     pub(crate) origin: Instant,
@@ -34,7 +34,7 @@ pub(crate) struct Subject {
 /// How long any answer may take before it counts as none.
 pub(crate) const ANSWER_MAX: Duration = Duration::from_secs(20);
 
-/// The same for a server that has left several requests without an answer.
+/// The same for a server that has left several requests without an answer, one after the other.
 const ANSWER_OF_THE_SILENT_MAX: Duration = Duration::from_secs(1);
 
 /// How long a process may live on when it should end.

@@ -25,7 +25,7 @@ use log::{Log, excerpt};
 
 use super::documents::{Document, SyncKind};
 use super::observed::Observed;
-use super::subject::Subject;
+use super::subject::{ANSWER_MAX, Subject};
 use super::text::Encoding;
 use crate::results::Evidence;
 
@@ -124,7 +124,7 @@ impl<'a> Probe<'a> {
     pub(crate) async fn request(&mut self, method: &str, params: Option<Value>) -> Outcome {
         let id = Id::Number(self.next_id);
         self.next_id += 1;
-        self.request_as(id, method, params, Duration::MAX).await
+        self.request_as(id, method, params, self.subject.answer_max()).await
     }
 
     /// Asks under an id of the caller's and waits for the answer at most `limit`.
@@ -146,10 +146,12 @@ impl<'a> Probe<'a> {
     /// How a request ends, at most so much later.
     pub(crate) async fn outcome(&mut self, id: &Id, limit: Duration) -> Outcome {
         let since = Instant::now();
-        let limit = limit.min(self.subject.answer_max());
         self.wait_until(limit, |probe| probe.answers.contains_key(id)).await;
         match self.answers.remove(id) {
-            Some(outcome) => outcome,
+            Some(outcome) => {
+                self.subject.silences.set(0);
+                outcome
+            }
             None if self.output_ended => Outcome::Gone,
             None => {
                 self.subject.silences.set(self.subject.silences.get().saturating_add(1));
@@ -170,7 +172,10 @@ impl<'a> Probe<'a> {
     /// `initialize` and, if it is answered with a result, `initialized`.
     pub(crate) async fn initialize(&mut self) -> Outcome {
         let params = capabilities::initialize_params(self.subject, &self.profile);
-        let outcome = self.request("initialize", Some(params)).await;
+        // Whatever it left unanswered before: a start may take its time.
+        let id = Id::Number(self.next_id);
+        self.next_id += 1;
+        let outcome = self.request_as(id, "initialize", Some(params), ANSWER_MAX).await;
         if let Outcome::Result(result) = &outcome {
             self.announced.read_initialize(result);
             self.notify("initialized", Some(json!({}))).await;
