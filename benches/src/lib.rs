@@ -49,7 +49,8 @@ impl Machine {
         let mut policy = Policy::default();
         policy.call_budget = call_budget;
         policy.first_budget = call_budget;
-        let config = Config { root: PathBuf::from("/w"), servers: vec![spec(Command::default())], policy, process_id: None };
+        let config =
+            Config { root: PathBuf::from("/w"), servers: vec![spec(Command::default())], policy, process_id: None };
         let mut machine = Self {
             machine: Loop::new(config),
             effects: Vec::new(),

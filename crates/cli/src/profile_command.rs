@@ -13,7 +13,7 @@ use miette::Result;
 use crate::output::{self, wrong};
 use crate::session::{block_on, until_interrupted};
 use crate::show::{self, Format};
-use crate::workspace::{Workspace, server_name};
+use crate::workspace::{Workspace, rooted, server_name};
 
 /// Measure how long a language server's feedback takes, cold and warm.
 ///
@@ -108,7 +108,7 @@ fn options(args: &Args, workspace: Option<&Workspace>) -> Result<Options> {
     let fixture = fixture(args)?;
     let search = SearchPath::of_environment(workspace.map(|workspace| workspace.root.as_path()));
     let subject = server_name(&args.command);
-    let mut server = discover::custom(&subject, &args.command, &[PathBuf::from(&fixture.file_name)], &search)
+    let mut server = discover::custom(&subject, &rooted(&args.command)?, &[PathBuf::from(&fixture.file_name)], &search)
         .map_err(|error| wrong(error, "name the server's program by its path, or add its folder to PATH"))?;
     for (_, language_id) in &mut server.extensions {
         language_id.clone_from(&fixture.language_id);

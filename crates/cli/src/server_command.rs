@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::output::{self, wrong};
 use crate::session::{block_on, until_interrupted};
 use crate::show::{self, Format};
+use crate::workspace::rooted;
 
 /// Check whether a language server is fit for a diagnostic feedback loop.
 ///
@@ -140,22 +141,6 @@ fn law(name: &str) -> Result<Law, String> {
         let names: Vec<_> = LAWS.iter().map(Law::to_string).collect();
         format!("the laws of servers are {}", names.join(", "))
     })
-}
-
-/// The command as it can be run from another folder: its program, if it is a path, and every argument
-/// that names an existing file become absolute.
-fn rooted(command: &[String]) -> Result<Vec<String>> {
-    let absolute = |word: &String| {
-        let path = std::path::absolute(word).map_err(|error| wrong(format!("`{word}`: {error}"), "name a program"))?;
-        path.into_os_string()
-            .into_string()
-            .map_err(|path| wrong(format!("{} is not UTF-8", path.display()), "run from a folder whose path is"))
-    };
-    let words = command.iter().enumerate().map(|(at, word)| {
-        let is_path = if at == 0 { word.contains('/') } else { Path::new(word).is_file() };
-        if is_path { absolute(word) } else { Ok(word.clone()) }
-    });
-    words.collect()
 }
 
 fn folder(root: &Path) -> Result<PathBuf> {

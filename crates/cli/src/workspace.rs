@@ -64,7 +64,7 @@ fn guess(files: &[PathBuf]) -> PathBuf {
 pub(crate) fn servers(server: Option<&str>, workspace: &Workspace) -> Result<Discovery> {
     let search = SearchPath::of_environment(Some(&workspace.root));
     let Some(line) = server else { return Ok(discover::discover_for(&workspace.files, &search)) };
-    let argv = split(line)?;
+    let argv = rooted(&split(line)?)?;
     let name = server_name(&argv);
     let spec = discover::custom(&name, &argv, &workspace.files, &search)
         .map_err(|error| wrong(error, "name the server's program by its path, or add its folder to PATH"))?;
@@ -79,6 +79,22 @@ pub(crate) fn split(line: &str) -> Result<Vec<String>> {
         Ok(argv) => Ok(argv),
         Err(error) => Err(wrong(format!("the server's command `{line}`: {error}"), help)),
     }
+}
+
+/// The command as it can be run from another folder: its program, if it is a path, and every argument
+/// that names an existing file become absolute.
+pub(crate) fn rooted(command: &[String]) -> Result<Vec<String>> {
+    let absolute = |word: &String| {
+        let path = std::path::absolute(word).map_err(|error| wrong(format!("`{word}`: {error}"), "name a program"))?;
+        path.into_os_string()
+            .into_string()
+            .map_err(|path| wrong(format!("{} is not UTF-8", path.display()), "run from a folder whose path is"))
+    };
+    let words = command.iter().enumerate().map(|(at, word)| {
+        let is_path = if at == 0 { word.contains('/') } else { Path::new(word).is_file() };
+        if is_path { absolute(word) } else { Ok(word.clone()) }
+    });
+    words.collect()
 }
 
 /// What a server is called: the last part of its program's path.

@@ -104,6 +104,7 @@ fn every_scenario_holds_for_real_and_the_worlds_agree() {
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
+#[cfg(feature = "python")]
 fn example() -> String {
     let python = Command::new("python3").arg("--version").output();
     assert!(python.is_ok(), "this test drives an adapter in Python: install python3");
@@ -111,6 +112,7 @@ fn example() -> String {
     format!("python3 '{}'", path.display())
 }
 
+#[cfg(feature = "python")]
 #[test]
 fn somebody_elses_loop_is_judged_by_the_same_scenarios() {
     let true_of = [STALE, "sync/incremental-edits", "sync/utf-16-positions", "honesty/nobody-covers-it"];
@@ -120,6 +122,7 @@ fn somebody_elses_loop_is_judged_by_the_same_scenarios() {
     assert!(results.checks.iter().all(|check| check.id != AGREE), "the simulated world holds the reference loop only");
 }
 
+#[cfg(feature = "python")]
 #[test]
 fn somebody_elses_faults_are_found() {
     let dir = tempfile::tempdir().unwrap();

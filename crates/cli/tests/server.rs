@@ -1,6 +1,8 @@
 //! `lsp-assay server` as its users run it. Every check is proven by a server that is right but for one
 //! fault, and a right server passes them all.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 

@@ -1,10 +1,10 @@
-//! Positions: from a line and a column in the agreed encoding to a byte, strictly. A position outside
-//! the text or inside a character is an error here, where real servers guess.
+//! Positions: from a line and a column in the agreed encoding to a byte, strictly. A line outside the
+//! text or a place inside a character is an error here, where real servers guess.
 
 use scenario::script::file::Encoding;
 use serde::Deserialize;
 
-use crate::findings::{lines, width};
+use crate::findings::lines;
 
 /// `Position` of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -33,11 +33,8 @@ pub(super) fn byte_of(text: &str, position: Position, encoding: Encoding) -> Res
         }
         column += units(character, encoding);
     }
-    if column < position.character {
-        let end = width(line, encoding);
-        return Err(format!("position {position} is behind the end of its line, which is column {end}"));
-    }
-    exact(column, position).map(|()| line_start + line.len())
+    // A character behind the end of its line means that end (LSP `Position`).
+    Ok(line_start + line.len())
 }
 
 fn exact(column: u64, position: Position) -> Result<(), String> {
@@ -66,7 +63,7 @@ mod tests {
             (0, 3, Utf16, Err("inside a character")),
             (0, 4, Utf16, Ok(7)),
             (0, 5, Utf16, Ok(8)),
-            (0, 6, Utf16, Err("behind the end")),
+            (0, 6, Utf16, Ok(8)),
             (0, 3, Utf32, Ok(7)),
             (0, 7, Utf8, Ok(7)),
             (0, 2, Utf8, Err("inside a character")),
@@ -74,7 +71,7 @@ mod tests {
             (1, 1, Utf16, Ok(11)),
             (2, 0, Utf16, Ok(12)),
             (3, 0, Utf16, Ok(14)),
-            (3, 1, Utf16, Err("behind the end")),
+            (3, 1, Utf16, Ok(14)),
             (4, 0, Utf16, Err("outside the text of 4 lines")),
             (u64::MAX, u64::MAX, Utf16, Err("outside the text")),
         ];

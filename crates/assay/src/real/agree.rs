@@ -97,7 +97,8 @@ mod tests {
     #[test]
     fn worlds_agree_when_every_check_has_the_same_status() {
         use Status::{Failed, NotApplicable, Passed};
-        let cases: [(&[(&str, Status)], &[(&str, Status)], &[&str]); 5] = [
+        type World<'a> = &'a [(&'a str, Status)];
+        let cases: [(World<'_>, World<'_>, &[&str]); 5] = [
             (&[("a", Passed), ("b", Failed)], &[("b", Failed), ("a", Passed)], &[]),
             (&[("a", Passed), ("waited", Passed)], &[("a", Passed)], &[]),
             (&[("a", Passed)], &[("a", NotApplicable)], &[]),
