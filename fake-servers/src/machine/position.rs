@@ -34,7 +34,7 @@ pub(super) fn byte_of(text: &str, position: Position, encoding: Encoding) -> Res
         column += units(character, encoding);
     }
     // A character behind the end of its line means that end (LSP `Position`).
-    Ok(line_start + line.len())
+    exact(column, Position { character: position.character.min(column), ..position }).map(|()| line_start + line.len())
 }
 
 fn exact(column: u64, position: Position) -> Result<(), String> {
