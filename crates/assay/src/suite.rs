@@ -1,6 +1,7 @@
 //! The scenarios that the project brings along, by id, and running them in the simulated world.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
@@ -46,6 +47,65 @@ pub fn parse(id: &str, text: &str) -> Result<Scenario, ParseError> {
     scenario.check_scripts(text, &fake_lsp::names())?;
     Ok(scenario)
 }
+
+/// Why scenarios could not be had from files.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum LoadError {
+    /// A file or a folder could not be read.
+    #[error("cannot read {path}: {source}", path = path.display())]
+    #[diagnostic(help("name a scenario file, or a folder with scenario files (*.toml)"))]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is nothing in a folder.
+    #[error("{path} holds no scenario file (*.toml)", path = path.display())]
+    Empty {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A scenario is wrong.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Wrong(#[from] ParseError),
+}
+
+/// The scenario in a file, or those in a folder's files, sorted by name. Their ids are the files' paths.
+///
+/// # Errors
+/// The first file that cannot be read, or the first mistake with its place.
+pub fn from_path(path: &Path) -> Result<Vec<Scenario>, LoadError> {
+    let unreadable = |path: &Path| {
+        let path = path.to_owned();
+        move |source| LoadError::Unreadable { path, source }
+    };
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).map_err(unreadable(path))?;
+        let paths: Result<Vec<PathBuf>, _> = entries.map(|entry| entry.map(|entry| entry.path())).collect();
+        files = paths.map_err(unreadable(path))?;
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+        files.sort();
+    }
+    if files.is_empty() {
+        return Err(LoadError::Empty { path: path.to_owned() });
+    }
+    let load = |file: &PathBuf| {
+        let size = std::fs::metadata(file).map_err(unreadable(file))?.len();
+        if size > FILE_BYTES_MAX {
+            let source = std::io::Error::other(format!("{size} bytes are more than a scenario may have"));
+            return Err(LoadError::Unreadable { path: file.clone(), source });
+        }
+        let text = std::fs::read_to_string(file).map_err(unreadable(file))?;
+        Ok(parse(&file.to_string_lossy(), &text)?)
+    };
+    files.iter().map(load).collect()
+}
+
+/// Bytes of one scenario file at most.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A pattern that names no scenario.
 #[derive(Debug, thiserror::Error)]

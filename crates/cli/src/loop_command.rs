@@ -27,13 +27,15 @@ Examples:
   lsp-assay loop                                  the reference loop, simulated
   lsp-assay loop freshness honesty/silence        one law, and one scenario
   lsp-assay loop '*late*' --seed 7                by glob, with another seed
+  lsp-assay loop my.toml                          a scenario of yours (docs/scenarios.md)
   lsp-assay loop --real --out reports             over processes, results kept
   lsp-assay loop --real --adapter 'node my.js'    your loop (docs/adapter-protocol.md)
 
 Exit codes: 0 all held; 1 something did not hold; 2 the call was wrong; 3 the harness failed;
 130 interrupted.")]
 pub(crate) struct Args {
-    /// Scenarios: beginnings of their names, such as `freshness`, or globs with `*` (default: all)
+    /// Scenarios: beginnings of their names, such as `freshness`, or globs with `*` (default: all); or files
+    /// and folders of your own, such as `my.toml` or `./scenarios`
     #[arg(value_name = "PATTERN")]
     patterns: Vec<String>,
     /// Over real processes and pipes instead of simulated
@@ -63,9 +65,12 @@ const ADAPTER_HELP: &str = "give a command that speaks the adapter protocol (doc
 
 /// Runs the command; the exit code of the process.
 pub(crate) fn run(args: &Args) -> Result<u8> {
-    let all = suite::embedded()?;
-    let scenarios = suite::select(&all, &args.patterns)
+    let (files, patterns): (Vec<String>, Vec<String>) = args.patterns.iter().cloned().partition(|one| is_file(one));
+    let built_in = if files.is_empty() || !patterns.is_empty() { suite::embedded()? } else { Vec::new() };
+    let mut scenarios = suite::select(&built_in, &patterns)
         .map_err(|error| output::wrong(error, "`lsp-assay loop --list` names them all"))?;
+    let own = files.iter().map(|file| suite::from_path(Path::new(file))).collect::<Result<Vec<_>, _>>()?.concat();
+    scenarios.extend(&own);
     if args.list {
         return list(&scenarios, args.format);
     }
@@ -73,6 +78,11 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let Some(results) = judged else { return Ok(output::INTERRUPTED) };
     show::results(&results, args.format, args.out.as_deref())?;
     Ok(results.summary.exit_code())
+}
+
+/// Whether a pattern names a file or a folder rather than built-in scenarios.
+fn is_file(pattern: &str) -> bool {
+    pattern.ends_with(".toml") || pattern.starts_with(['.', '/']) || pattern.ends_with('/')
 }
 
 fn judge_simulated(args: &Args, scenarios: &[&Scenario]) -> Results {

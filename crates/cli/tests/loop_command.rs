@@ -70,6 +70,35 @@ fn a_wrong_call_says_what_is_wrong_and_prints_no_results() {
 }
 
 #[test]
+fn scenarios_of_ones_own_are_run_from_files_and_mistakes_have_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let step = "[[step]]\nedit = { path = 'a.fake', text = 'ERROR E1 boom' }\nexpect = { conclusion = 'clean' }\n";
+    let mine = file("mine.toml", &format!("summary = 's'\nlaw = 'honesty'\nserver = 'push'\n{step}"));
+    let output = assay(&[&mine, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let results = results(&output);
+    assert!(results.checks.iter().all(|check| check.scenario == mine), "{}", failures(&results));
+    assert!(failures(&results).contains("honesty/conclusion"), "{}", failures(&results));
+
+    let wrong = file("wrong.toml", &format!("summary = 's'\nlaw = 'honesty'\nserver = 'pish'\n{step}"));
+    for (args, expected) in [
+        (vec![wrong.as_str()], "wrong.toml:3"),
+        (vec![dir.path().to_str().unwrap()], "wrong.toml:3"),
+        (vec!["/nowhere/at-all.toml"], "cannot read /nowhere/at-all.toml"),
+    ] {
+        let output = assay(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let shown = text(&output.stderr).replace("\n", "");
+        assert!(shown.contains(expected), "{args:?}: {shown}");
+    }
+}
+
+#[test]
 fn a_simulated_run_is_the_same_for_the_same_seed() {
     let run = |seed: &str| assay(&[STALE, "--seed", seed, "--format", "json"]);
     let first = run("5");

@@ -25,7 +25,9 @@ const EXTENSION: &str = ".fake";
 
 pub(super) fn scenario(id: &str, mut file: ScenarioFile, source: &Source) -> Result<Scenario, ParseError> {
     let law = *file.law.get_ref();
-    if id.split_once('/').is_some_and(|(folder, _)| folder != law.name()) {
+    // An id is `law/name`; the path of somebody's own file ends in `.toml` and says nothing about the law.
+    let folder = id.split_once('/').filter(|_| !id.ends_with(".toml")).map(|(folder, _)| folder);
+    if folder.is_some_and(|folder| folder != law.name()) {
         let what = format!("the law is {}, but the file is {id}", law.name());
         return Err(source.error_at(file.law.span(), what, "expected the name of the folder"));
     }
