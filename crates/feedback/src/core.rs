@@ -1,26 +1,25 @@
 //! The loop: which file belongs to which servers, which call waits for what, what is told late, and the
 //! end of it all. It decides; effects are performed elsewhere.
 
+mod late;
+mod settle;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use wire::Time;
 
-use crate::call::{self, Call, ClientKey, Outcome, Part, Subject};
+use self::late::Interest;
+use crate::call::{self, Call, ClientKey, Part};
 use crate::client::Client;
-use crate::document::{Stage, Verdict};
 use crate::fault::{Fault, Faults};
 use crate::roots::Roots;
-use crate::session::{Ids, Io, Phase};
+use crate::session::{Ids, Io};
 use crate::text::Text;
 use crate::{
-    Answer, CallId, Conclusion, Config, Effect, Event, FileError, KnownBy, Note, OpId, ProcessId, Reason, Report,
-    Request, ServerSpec, uri,
+    Answer, CallId, Config, Effect, Event, FileError, OpId, ProcessId, Reason, Report, Request, ServerSpec, uri,
 };
-
-/// Late reports that are kept until somebody asks.
-const LATE_MAX: usize = 1_000;
 
 /// A diagnostic feedback loop: a value that takes events and gives effects.
 ///
@@ -46,17 +45,6 @@ pub struct Loop {
     stopping: Option<Vec<CallId>>,
     /// Of the last event.
     now: Time,
-}
-
-/// A call that has ended, whose result may still come or be corrected.
-struct Interest {
-    shown: String,
-    asked: Time,
-    parts: Vec<Part>,
-    /// What was told, if it was a conclusion.
-    told: Option<u64>,
-    /// When time alone may settle it.
-    until: Option<Time>,
 }
 
 impl Loop {
@@ -105,7 +93,7 @@ impl Loop {
             Event::Wake => self.wake(now, effects),
             Event::Spawned { process } => self.with_client(process, now, effects, Client::spawned),
             Event::SpawnFailed { process, error } => {
-                self.with_client(process, now, effects, |client, io| client.spawn_failed(&error, io));
+                self.with_client(process, now, effects, |client, _| client.spawn_failed(&error));
             }
             Event::Output { process, bytes } => {
                 self.with_client(process, now, effects, |client, io| client.received(&bytes, io));
@@ -329,255 +317,6 @@ impl Loop {
         }
     }
 
-    // --- Answers ---
-
-    fn subject<'a>(
-        &'a self,
-        path: &'a PathBuf,
-        shown: &'a str,
-        asked: Time,
-        now: Time,
-        reason: Option<Reason>,
-    ) -> Subject<'a> {
-        Subject { path, shown, asked, now, policy: &self.policy, faults: self.faults, reason }
-    }
-
-    /// What every server of a call says, each as of its own stage.
-    fn outcomes<'a>(
-        &'a self,
-        parts: &'a [Part],
-        now: Time,
-        stage: impl Fn(&Part, &Client) -> Stage,
-    ) -> Vec<Outcome<'a>> {
-        let outcome = |part: &'a Part| {
-            let client = self.clients.get(&part.client)?;
-            let stage = stage(part, client);
-            let verdict = client.verdict(&part.document, stage, &self.policy, self.faults, now);
-            Some(Outcome { client, part, verdict })
-        };
-        parts.iter().filter_map(outcome).collect()
-    }
-
-    /// Answers every call that has nothing more to wait for.
-    fn settle_calls(&mut self, now: Time, effects: &mut Vec<Effect>) {
-        self.restart_wanted(now, effects);
-        let mut at = 0;
-        while at < self.calls.len() {
-            if !self.calls[at].begun {
-                at += 1;
-                continue;
-            }
-            self.fix_deadlines(at, now);
-            match self.settled(at, now) {
-                Some(reason) => self.answer(at, reason, now, effects),
-                None => at += 1,
-            }
-        }
-    }
-
-    /// A server that died under a waiting call is started again, as its policy allows.
-    fn restart_wanted(&mut self, now: Time, effects: &mut Vec<Effect>) {
-        if self.stopping.is_some() {
-            return;
-        }
-        let mut io = Io { now, effects, ids: &mut self.ids, policy: &self.policy, faults: self.faults };
-        for part in self.calls.iter().filter(|call| !call.quiet).flat_map(|call| &call.parts) {
-            if let Some(client) = self.clients.get_mut(&part.client).filter(|client| client.session.is_none()) {
-                client.want(&mut io);
-            }
-        }
-    }
-
-    fn fix_deadlines(&mut self, at: usize, now: Time) {
-        let Self { calls, clients, policy, .. } = self;
-        let call = &mut calls[at];
-        for part in &mut call.parts {
-            if let Some(client) = clients.get(&part.client) {
-                part.fix(call.asked, client, policy, now, true);
-            }
-        }
-    }
-
-    /// Whether the call has nothing more to wait for; the reason, where the loop itself is the cause.
-    fn settled(&mut self, at: usize, now: Time) -> Option<Option<Reason>> {
-        let call = &self.calls[at];
-        let superseded = call.parts.iter().any(|part| {
-            let document = self.clients.get(&part.client).and_then(|client| client.documents.get(&part.document));
-            document.is_some_and(|document| document.revision != part.revision)
-        });
-        if superseded {
-            return Some(Some(Reason::Superseded));
-        }
-        let stage =
-            |part: &Part, client: &Client| call::stage(part.ends(call.asked, client, &self.policy), now, self.faults);
-        let outcomes = self.outcomes(&call.parts, now, stage);
-        let open = |outcome: &&Outcome<'_>| {
-            matches!(outcome.verdict, Verdict::Waiting { .. }) && stage(outcome.part, outcome.client) == Stage::Waiting
-        };
-        let required_open = outcomes.iter().filter(|outcome| outcome.part.required).any(|outcome| open(&outcome));
-        let optional_open = outcomes.iter().any(|outcome| open(&outcome));
-        let any_required = outcomes.iter().any(|outcome| outcome.part.required);
-        drop(outcomes);
-        let call = &mut self.calls[at];
-        if required_open || (optional_open && !any_required) {
-            call.required_done = None;
-            return None;
-        }
-        let done = *call.required_done.get_or_insert(now);
-        (!optional_open || now >= done.after(self.policy.settle)).then_some(None)
-    }
-
-    fn answer(&mut self, at: usize, reason: Option<Reason>, now: Time, effects: &mut Vec<Effect>) {
-        let call = self.calls.remove(at);
-        let notes = self.take_notes(&call.parts);
-        let stage =
-            |part: &Part, client: &Client| call::stage(part.ends(call.asked, client, &self.policy), now, self.faults);
-        let superseded = reason == Some(Reason::Superseded);
-        let outcomes = if superseded { Vec::new() } else { self.outcomes(&call.parts, now, stage) };
-        let subject = self.subject(&call.path, &call.shown, call.asked, now, reason);
-        let report = call::compose(&subject, &outcomes, notes);
-        let concluded: Vec<(ClientKey, bool, Stage)> = outcomes
-            .iter()
-            .map(|outcome| {
-                let concluded = matches!(outcome.verdict, Verdict::Concluded(_));
-                (outcome.part.client.clone(), concluded, stage(outcome.part, outcome.client))
-            })
-            .collect();
-        drop(outcomes);
-        if !superseded {
-            self.learn(&call, &report, &concluded, now, effects);
-        }
-        let told = matches!(report.conclusion, Conclusion::Errors | Conclusion::Clean).then(|| call::digest(&report));
-        let answer = if self.faults.has(Fault::FailsTheEdit) && report.conclusion == Conclusion::Unavailable {
-            Answer::Refused { reason: "the language server failed".to_owned() }
-        } else {
-            Answer::Report(Box::new(report))
-        };
-        effects.push(Effect::Answer { call: call.id, answer });
-        if !superseded && self.stopping.is_none() {
-            let Call { path, shown, asked, parts, .. } = call;
-            // What came just before the end of the budget may settle by time alone.
-            let until = told.is_none().then_some(now);
-            self.interests.insert(path, Interest { shown, asked, parts, told, until });
-        }
-    }
-
-    /// Tells the clients of a call how it ended, and what the wait says about them.
-    fn learn(
-        &mut self,
-        call: &Call,
-        report: &Report,
-        concluded: &[(ClientKey, bool, Stage)],
-        now: Time,
-        effects: &mut Vec<Effect>,
-    ) {
-        let mut io = Io { now, effects, ids: &mut self.ids, policy: &self.policy, faults: self.faults };
-        for part in &call.parts {
-            let Some(client) = self.clients.get_mut(&part.client) else { continue };
-            let (_, concluded, stage) = concluded.iter().find(|(key, ..)| *key == part.client).cloned().unwrap_or((
-                part.client.clone(),
-                false,
-                Stage::Waiting,
-            ));
-            // Only a wait that watched the whole budget says how late results can come.
-            if concluded && stage == Stage::Ended && report.known_by == Some(KnownBy::Inferred) {
-                client.watched(&part.document);
-            }
-            let alone = !self.calls.iter().any(|other| other.parts.iter().any(|others| others.is_same(part)));
-            client.call_ended(&part.document, concluded, alone, &mut io);
-        }
-    }
-
-    fn take_notes(&mut self, parts: &[Part]) -> Vec<Note> {
-        let mut notes = Vec::new();
-        for part in parts {
-            if let Some(client) = self.clients.get_mut(&part.client)
-                && let Some(text) = client.take_note(self.faults)
-            {
-                notes.push(Note { server: client.spec.name.clone(), text });
-            }
-        }
-        notes
-    }
-
-    fn end_early(&mut self, reason: Reason, which: impl Fn(&Call) -> bool, now: Time, effects: &mut Vec<Effect>) {
-        let mut at = 0;
-        while at < self.calls.len() {
-            if which(&self.calls[at]) && !self.calls[at].quiet {
-                self.answer(at, Some(reason.clone()), now, effects);
-            } else {
-                at += 1;
-            }
-        }
-    }
-
-    fn call_deadline(&self, call: &Call) -> Option<Time> {
-        if !call.begun || self.faults.has(Fault::NeverTimesOut) {
-            return None;
-        }
-        let part_deadlines = |part: &Part| {
-            let client = self.clients.get(&part.client);
-            let ends = client.map(|client| part.ends(call.asked, client, &self.policy));
-            ends.into_iter().chain(client.and_then(|client| self.settles_at(part, client)))
-        };
-        let optional = call.required_done.map(|done| done.after(self.policy.settle));
-        // What is past has been acted upon; the call waits for something else.
-        call.parts.iter().flat_map(part_deadlines).chain(optional).filter(|at| *at > self.now).min()
-    }
-
-    /// When time alone settles what a server has said so far.
-    fn settles_at(&self, part: &Part, client: &Client) -> Option<Time> {
-        match client.verdict(&part.document, Stage::Waiting, &self.policy, self.faults, Time::ZERO) {
-            Verdict::Waiting { until, .. } => until,
-            _ => None,
-        }
-    }
-
-    // --- Late results ---
-
-    /// Looks whether something that was said or that has settled makes a result that nobody was told.
-    fn settle_late(&mut self, now: Time) {
-        let changed: Vec<PathBuf> = self.changed_paths(now);
-        for path in changed {
-            let Some(interest) = self.interests.get(&path) else { continue };
-            let outcomes = self.outcomes(&interest.parts, now, |_, _| Stage::Late);
-            let until = outcomes.iter().filter_map(|outcome| match outcome.verdict {
-                Verdict::Waiting { until, .. } => until,
-                _ => None,
-            });
-            let until = until.filter(|until| *until > now).min();
-            let subject = self.subject(&path, &interest.shown, interest.asked, now, None);
-            let report = call::compose(&subject, &outcomes, Vec::new());
-            drop(outcomes);
-            let holds = matches!(report.conclusion, Conclusion::Errors | Conclusion::Clean) && report.complete;
-            let digest = call::digest(&report);
-            let news = holds && interest.told != Some(digest);
-            if let Some(interest) = self.interests.get_mut(&path) {
-                interest.until = until;
-                if news {
-                    interest.told = Some(digest);
-                }
-            }
-            if news && (self.late.len() < LATE_MAX || self.late.contains_key(&path)) {
-                self.late.insert(path, report);
-            }
-        }
-    }
-
-    fn changed_paths(&mut self, now: Time) -> Vec<PathBuf> {
-        let mut changed = Vec::new();
-        for client in self.clients.values_mut() {
-            for key in client.take_changed() {
-                changed.extend(client.documents.get(&key).map(|document| document.path.clone()));
-            }
-        }
-        let due = self.interests.iter().filter(|(_, interest)| interest.until.is_some_and(|until| until <= now));
-        changed.extend(due.map(|(path, _)| path.clone()));
-        changed.sort();
-        changed.dedup();
-        changed
-    }
-
     // --- The end ---
 
     fn stop(&mut self, id: CallId, now: Time, effects: &mut Vec<Effect>) {
@@ -606,19 +345,6 @@ impl Loop {
         for call in waiting.drain(..) {
             effects.push(Effect::Answer { call, answer: Answer::Done });
         }
-    }
-
-    /// Whether a process of this loop is running or being started or ended.
-    #[must_use]
-    pub fn idle(&self) -> bool {
-        self.calls.is_empty() && self.clients.values().all(Client::ended)
-    }
-
-    /// Whether any server is ready for documents.
-    #[must_use]
-    pub fn any_ready(&self) -> bool {
-        let ready = |client: &Client| client.session.as_ref().is_some_and(|session| session.phase == Phase::Ready);
-        self.clients.values().any(ready)
     }
 }
 
