@@ -81,6 +81,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) client: &'a Client,
     pub(crate) part: &'a Part,
     pub(crate) verdict: Verdict<'a>,
+    /// Without a conclusion: reports that hold errors all the same.
+    pub(crate) partial: Vec<Evidence<'a>>,
 }
 
 /// What a report is about, besides the outcomes.
@@ -103,6 +105,11 @@ impl Outcome<'_> {
         }
     }
 
+    /// All that counts: the conclusion, or parts of one.
+    fn evidence(&self) -> impl Iterator<Item = &Evidence<'_>> {
+        self.concluded().into_iter().chain(&self.partial)
+    }
+
     fn why(&self) -> Option<&Reason> {
         match &self.verdict {
             Verdict::Concluded(_) => None,
@@ -114,7 +121,7 @@ impl Outcome<'_> {
 /// Puts the servers' outcomes together.
 pub(crate) fn compose(subject: &Subject<'_>, outcomes: &[Outcome<'_>], notes: Vec<Note>) -> Report {
     let told: Vec<&Told> =
-        outcomes.iter().filter_map(Outcome::concluded).flat_map(|evidence| evidence.current.iter().copied()).collect();
+        outcomes.iter().flat_map(Outcome::evidence).flat_map(|evidence| evidence.current.iter().copied()).collect();
     let (findings, counts) = merge(&told, subject);
     let conclusion = conclude(outcomes, &counts, subject);
     let complete = outcomes.iter().filter(|outcome| outcome.part.required).all(|outcome| outcome.concluded().is_some());
@@ -127,7 +134,7 @@ pub(crate) fn compose(subject: &Subject<'_>, outcomes: &[Outcome<'_>], notes: Ve
         complete: complete && !outcomes.is_empty(),
         version: sent.map(|sent| sent.version),
         text_hash: document.map(|document| document.hash),
-        known_by: outcomes.iter().filter_map(Outcome::concluded).map(|evidence| evidence.known_by).max(),
+        known_by: outcomes.iter().flat_map(Outcome::evidence).map(|evidence| evidence.known_by).max(),
         findings,
         counts,
         told_before: open.then(|| before(outcomes, subject.policy)).flatten(),
@@ -135,7 +142,7 @@ pub(crate) fn compose(subject: &Subject<'_>, outcomes: &[Outcome<'_>], notes: Ve
         notes,
         waited: subject.now.since(subject.asked),
         timings: timings(subject, outcomes),
-        certificates: outcomes.iter().filter_map(|outcome| certificate(outcome, subject.now)).collect(),
+        certificates: outcomes.iter().flat_map(|outcome| certificates(outcome, subject.now)).collect(),
         file: subject.path.clone(),
         faults: subject.faults,
     };
@@ -253,21 +260,23 @@ fn before(outcomes: &[Outcome<'_>], policy: &Policy) -> Option<ToldBefore> {
     (!findings.is_empty()).then_some(ToldBefore { version, findings })
 }
 
-fn certificate(outcome: &Outcome<'_>, at: Time) -> Option<Certificate> {
-    let evidence = outcome.concluded()?;
-    let document = outcome.client.documents.get(&outcome.part.document)?;
-    let session = outcome.client.session.as_ref()?;
-    Some(Certificate {
-        server: outcome.client.spec.name.clone(),
-        process: session.process,
-        uri: document.uri.clone(),
-        version: document.sent.as_ref()?.version,
-        text_hash: document.hash,
-        rule: evidence.rule,
-        messages: evidence.messages.clone(),
-        findings: evidence.received,
-        at,
-    })
+fn certificates(outcome: &Outcome<'_>, at: Time) -> Vec<Certificate> {
+    let certificate = |evidence: &Evidence<'_>| {
+        let document = outcome.client.documents.get(&outcome.part.document)?;
+        let session = outcome.client.session.as_ref()?;
+        Some(Certificate {
+            server: outcome.client.spec.name.clone(),
+            process: session.process,
+            uri: document.uri.clone(),
+            version: document.sent.as_ref()?.version,
+            text_hash: document.hash,
+            rule: evidence.rule,
+            messages: evidence.messages.clone(),
+            findings: evidence.received,
+            at,
+        })
+    };
+    outcome.evidence().filter_map(certificate).collect()
 }
 
 fn timings(subject: &Subject<'_>, outcomes: &[Outcome<'_>]) -> Timings {

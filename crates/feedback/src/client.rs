@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use wire::Time;
 
 use crate::capabilities;
-use crate::document::{Document, Stage, Verdict, View};
+use crate::document::{Document, Evidence, Stage, Verdict, View};
 use crate::fault::{Fault, Faults};
 use crate::learned::Learned;
 use crate::render::fragment;
@@ -281,15 +281,7 @@ impl Client {
         if !crate::sync::possible(session) {
             return Verdict::Never { why: Reason::NoSync };
         }
-        let view = View {
-            providers: &session.providers,
-            loading: self.loading(),
-            loading_ended: session.loading.ended.filter(|_| !self.concluded),
-            learned: &self.learned,
-            policy,
-            faults,
-            now,
-        };
+        let view = self.view(session, policy, faults, now);
         match document.verdict(stage, &view) {
             Verdict::Waiting { why: Reason::Silent, until } => {
                 let why = match session.too_large {
@@ -300,6 +292,28 @@ impl Client {
                 Verdict::Waiting { why, until }
             }
             other => other,
+        }
+    }
+
+    fn view<'a>(&'a self, session: &'a Session, policy: &'a Policy, faults: Faults, now: Time) -> View<'a> {
+        View {
+            providers: &session.providers,
+            loading: self.loading(),
+            loading_ended: session.loading.ended.filter(|_| !self.concluded),
+            learned: &self.learned,
+            policy,
+            faults,
+            now,
+        }
+    }
+
+    /// What was provably said about the newest text of a document, though there is no conclusion.
+    pub(crate) fn partial(&self, key: &[u8], policy: &Policy, faults: Faults, now: Time) -> Vec<Evidence<'_>> {
+        match (&self.session, self.documents.get(key)) {
+            (Some(session), Some(document)) if session.ready() => {
+                document.partial(&self.view(session, policy, faults, now))
+            }
+            _ => Vec::new(),
         }
     }
 

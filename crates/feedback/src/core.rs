@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use wire::Time;
 
-use self::late::Interest;
+use self::late::{Interest, Telling};
 use crate::call::{self, Call, ClientKey, Part};
 use crate::client::Client;
 use crate::fault::{Fault, Faults};
@@ -41,6 +41,8 @@ pub struct Loop {
     read: BTreeMap<PathBuf, (OpId, Arc<Text>)>,
     interests: BTreeMap<PathBuf, Interest>,
     late: BTreeMap<PathBuf, Report>,
+    /// Answers to [`Request::Late`] that wait for a look at the disk.
+    telling: Vec<Telling>,
     /// Calls that wait for the end; `Some` once the end has begun.
     stopping: Option<Vec<CallId>>,
     /// Of the last event.
@@ -75,6 +77,7 @@ impl Loop {
             read: BTreeMap::new(),
             interests: BTreeMap::new(),
             late: BTreeMap::new(),
+            telling: Vec::new(),
             stopping: None,
             now: Time::ZERO,
         }
@@ -151,10 +154,7 @@ impl Loop {
                 }
                 effects.push(answer(Answer::Done));
             }
-            Request::Late => {
-                let late = std::mem::take(&mut self.late).into_values().collect();
-                effects.push(answer(Answer::Late(late)));
-            }
+            Request::Late => self.tell_late(id, effects),
             Request::Cancel { call } => {
                 self.end_early(Reason::Cancelled, |waiting| waiting.id == call, now, effects);
                 effects.push(answer(Answer::Done));
@@ -211,7 +211,9 @@ impl Loop {
     }
 
     fn file_read(&mut self, op: OpId, result: Result<Vec<u8>, FileError>, now: Time, effects: &mut Vec<Effect>) {
-        let Some(at) = self.calls.iter().position(|call| call.reading == Some(op)) else { return };
+        let Some(at) = self.calls.iter().position(|call| call.reading == Some(op)) else {
+            return self.late_file_read(op, result.ok().and_then(|bytes| decode(bytes).ok()), effects);
+        };
         self.calls[at].reading = None;
         match result.map_err(|error| error.to_string()).and_then(decode) {
             Ok(text) => {
@@ -331,6 +333,7 @@ impl Loop {
         self.end_early(Reason::Cancelled, |_| true, now, effects);
         self.calls.clear();
         self.interests.clear();
+        self.end_telling(effects);
         let mut io = Io { now, effects, ids: &mut self.ids, policy: &self.policy, faults: self.faults };
         for client in self.clients.values_mut() {
             client.shut_down(&mut io);

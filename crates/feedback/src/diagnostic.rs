@@ -76,18 +76,18 @@ impl<'de> Visitor<'de> for Collect<'_> {
         let room = self.0.policy.findings_max;
         while let Some(item) = items.next_element::<&RawValue>()? {
             set.received += 1;
-            let (finding, severity_given) = finding(item, self.0);
-            if !severity_given && self.0.faults.has(Fault::DropsMissingSeverity) {
+            let raw = RawDiagnostic::read(item);
+            let given = raw.severity.and_then(severity);
+            if given.is_none() && self.0.faults.has(Fault::DropsMissingSeverity) {
                 continue;
             }
-            set.counts.add(finding.severity, 1);
-            let kept = if finding.severity == Severity::Error || self.0.faults.has(Fault::ArrivalOrder) {
-                &mut set.findings
-            } else {
-                &mut rest
-            };
+            let severity = given.unwrap_or(Severity::Error);
+            set.counts.add(severity, 1);
+            let first = severity == Severity::Error || self.0.faults.has(Fault::ArrivalOrder);
+            let kept = if first { &mut set.findings } else { &mut rest };
+            // Of a flood all are counted, but only those that are kept are read further.
             if kept.len() < room {
-                kept.push(finding);
+                kept.push(finding(&raw, severity, self.0));
             }
         }
         rest.truncate(room.saturating_sub(set.findings.len()));
@@ -127,12 +127,16 @@ struct RawDiagnostic<'a> {
     message: Option<&'a RawValue>,
 }
 
-/// The finding, and whether it came with a severity of its own.
-fn finding(item: &RawValue, context: &Context<'_>) -> (Finding, bool) {
-    let raw: RawDiagnostic<'_> = serde_json::from_str(item.get())
-        .unwrap_or_else(|_| RawDiagnostic { message: Some(unreadable()), ..RawDiagnostic::default() });
+impl<'a> RawDiagnostic<'a> {
+    /// The members of one diagnostic; what is no diagnostic says so in its message.
+    fn read(item: &'a RawValue) -> Self {
+        let read = wire::expect_object(item.get()).and_then(|()| serde_json::from_str(item.get()));
+        read.unwrap_or_else(|_| Self { message: Some(unreadable()), ..Self::default() })
+    }
+}
+
+fn finding(raw: &RawDiagnostic<'_>, severity: Severity, context: &Context<'_>) -> Finding {
     let (start, end) = raw.range.map(range).unwrap_or_default();
-    let severity = raw.severity.and_then(severity);
     let encoding = if context.faults.has(Fault::ColumnsInBytes) { Encoding::Utf8 } else { context.encoding };
     let cleaned = |raw: &RawValue, chars_max| {
         let text = text_of(raw);
@@ -141,11 +145,11 @@ fn finding(item: &RawValue, context: &Context<'_>) -> (Finding, bool) {
     let label = |raw: Option<&RawValue>| raw.map(|raw| cleaned(raw, LABEL_CHARS_MAX)).filter(|text| !text.is_empty());
     let message_chars_max =
         if context.faults.has(Fault::NoMessageCap) { usize::MAX } else { context.policy.message_chars_max };
-    let finding = Finding {
+    Finding {
         path: context.path.to_owned(),
         start: context.text.place(start, encoding),
         end: context.text.place(end.max(start), encoding),
-        severity: severity.unwrap_or(Severity::Error),
+        severity,
         code: label(raw.code),
         source: label(raw.source),
         server: context.server.to_owned(),
@@ -154,8 +158,7 @@ fn finding(item: &RawValue, context: &Context<'_>) -> (Finding, bool) {
             .map(|raw| cleaned(raw, message_chars_max))
             .filter(|message| !message.is_empty())
             .unwrap_or_else(|| "(no message)".to_owned()),
-    };
-    (finding, severity.is_some())
+    }
 }
 
 fn unreadable() -> &'static RawValue {
@@ -175,6 +178,15 @@ fn severity(raw: &RawValue) -> Option<Severity> {
 }
 
 fn range(raw: &RawValue) -> (Position, Position) {
+    // As it should be: four numbers.
+    #[derive(Deserialize)]
+    struct Plain {
+        start: Position,
+        end: Position,
+    }
+    if let Ok(plain) = serde_json::from_str::<Plain>(raw.get()) {
+        return (plain.start, plain.end);
+    }
     #[derive(Deserialize)]
     struct RawRange<'a> {
         #[serde(borrow, default)]

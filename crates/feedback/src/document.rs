@@ -230,13 +230,27 @@ impl Document {
             return waiting(Reason::Loading);
         }
         let failed = pulls.iter().find_map(|pull| pull.failed.clone());
-        if pulls.is_empty() || failed.is_some() {
-            return match (self.pushed(stage, view), failed) {
-                (Verdict::Waiting { why: Reason::Silent, until }, Some(why)) => Verdict::Waiting { why, until },
-                (verdict, _) => verdict,
-            };
+        match failed {
+            // The channel that was announced has not concluded; a push beside it is but a part.
+            Some(why) => waiting(why),
+            None if pulls.is_empty() => self.pushed(stage, view),
+            None => self.pulled(&pulls, stage, view),
         }
-        self.pulled(&pulls, stage, view)
+    }
+
+    /// What was provably said about the newest text, for when that is not all: an error among it is an
+    /// error, whatever else is still to come.
+    pub(crate) fn partial(&self, view: &View<'_>) -> Vec<Evidence<'_>> {
+        if !self.synced() || view.loading {
+            return Vec::new();
+        }
+        let current = |told: &&Told| self.is_current(told) && told.proof != Proof::Order;
+        let providers = view.providers.iter().filter_map(|provider| self.pulls.get(&provider.identifier));
+        let pulled: Vec<&Told> = providers.filter_map(|pull| pull.told.as_ref()).filter(current).collect();
+        let pushed: Vec<&Told> = self.push.iter().filter(current).collect();
+        let channels = [(KnownBy::Pulled, Rule::Pulled, pulled), (KnownBy::Versioned, Rule::Versioned, pushed)];
+        let said = channels.into_iter().filter(|(.., told)| told.iter().any(|told| told.set.counts.errors > 0));
+        said.map(|(known_by, rule, told)| self.evidence(known_by, rule, told)).collect()
     }
 
     fn pulled(&self, pulls: &[&Pull], stage: Stage, view: &View<'_>) -> Verdict<'_> {

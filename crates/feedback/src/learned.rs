@@ -18,6 +18,8 @@ pub(crate) struct Learned {
     gap: Duration,
     /// Whether a second, different result for one version was seen.
     several: bool,
+    /// Whether the server has named versions: a push of its without one is then about an unknown text.
+    pub(crate) names_versions: bool,
     /// Whether the server named versions that it cannot know.
     pub(crate) versions_lie: bool,
 }

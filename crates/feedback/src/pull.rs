@@ -182,7 +182,8 @@ pub(crate) fn answered(
 
 /// The findings of a report. `unchanged` stands for those of the report whose id was sent along.
 fn read(result: &RawValue, pull: &mut Pull, with_result_id: bool, context: &Context<'_>) -> Result<FindingSet, String> {
-    let report: Report<'_> = serde_json::from_str(result.get())
+    let report: Report<'_> = wire::expect_object(result.get())
+        .and_then(|()| serde_json::from_str(result.get()))
         .map_err(|error| format!("answered a pull with something that is no report: {error}"))?;
     let kind = report.kind.map_or("", RawValue::get);
     match (kind, report.items) {

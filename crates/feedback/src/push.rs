@@ -35,6 +35,7 @@ impl Push<'_> {
 /// # Errors
 /// What the parser says.
 pub(crate) fn read(params: &RawValue) -> Result<Push<'_>, serde_json::Error> {
+    wire::expect_object(params.get())?;
     serde_json::from_str(params.get())
 }
 
@@ -68,11 +69,15 @@ pub(crate) fn take(
         _ if io.faults.has(Fault::TakesAnyPush) => (Some(sent.revision), Proof::Version),
         Some(version) if version == sent.version => (Some(sent.revision), Proof::Version),
         Some(_) => (None, Proof::Version),
+        None if learned.names_versions && !learned.versions_lie && !io.faults.has(Fault::UnversionedAtOnce) => {
+            (None, Proof::Order)
+        }
         None => (Some(sent.revision), Proof::Order),
     };
-    let version = believed.unwrap_or(sent.version);
+    let version = believed.or(revision.map(|_| sent.version));
+    learned.names_versions |= believed.is_some();
     let messages = vec![MessageRef { dir: Direction::ToClient, seq }];
-    let told = Told { revision, version: Some(version), proof, set, at: io.now, messages };
+    let told = Told { revision, version, proof, set, at: io.now, messages };
     document.push_carries |= told.set.received > 0;
     let newest = document.revision;
     if told.revision != Some(newest) {

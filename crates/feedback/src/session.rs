@@ -149,8 +149,8 @@ impl Loading {
 
 /// One thing that the decoder found in a server's output.
 pub(crate) enum Inbound {
-    /// The content of a message with its number, if it is JSON.
-    Content { seq: u64, content: Vec<u8> },
+    /// The content of a frame.
+    Content(Vec<u8>),
     /// Something that is no message, in words.
     Broken(String),
 }
@@ -318,33 +318,33 @@ impl Session {
         self.queued_bytes > policy.write_queue_bytes_max
     }
 
-    /// Takes bytes of the server's output.
-    pub(crate) fn receive(&mut self, bytes: &[u8], io: &mut Io<'_>) -> Vec<Inbound> {
+    /// Takes bytes of the server's output; [`Session::next_inbound`] tells what they hold.
+    pub(crate) fn receive(&mut self, bytes: &[u8]) {
         self.decoder.push(bytes);
-        let mut inbound = Vec::new();
-        while let Some(decoded) = self.decoder.next() {
-            match decoded {
-                Decoded::Content(content) => match check_json(&content) {
-                    Ok(()) => {
-                        let seq = self.received;
-                        self.received += 1;
-                        if io.policy.record {
-                            self.record(Direction::ToClient, seq, &content, io);
-                        }
-                        inbound.push(Inbound::Content { seq, content });
-                    }
-                    Err(error) => inbound.push(Inbound::Broken(format!("sent a message that is {error}"))),
-                },
-                Decoded::Error(error) => {
-                    if let FrameErrorKind::TooLarge { length, .. } = error.kind {
-                        self.too_large = Some(length);
-                        self.received += 1;
-                    }
-                    inbound.push(Inbound::Broken(fragment(&format!("wrote something that is no message: {error}"))));
+    }
+
+    /// The next thing in the output, if it is whole.
+    pub(crate) fn next_inbound(&mut self) -> Option<Inbound> {
+        Some(match self.decoder.next()? {
+            Decoded::Content(content) => Inbound::Content(content),
+            Decoded::Error(error) => {
+                if let FrameErrorKind::TooLarge { length, .. } = error.kind {
+                    self.too_large = Some(length);
+                    self.received += 1;
                 }
+                Inbound::Broken(fragment(&format!("wrote something that is no message: {error}")))
             }
+        })
+    }
+
+    /// Gives a content that is JSON its number.
+    pub(crate) fn number(&mut self, content: &[u8], io: &mut Io<'_>) -> u64 {
+        let seq = self.received;
+        self.received += 1;
+        if io.policy.record {
+            self.record(Direction::ToClient, seq, content, io);
         }
-        inbound
+        seq
     }
 
     /// The output ended inside a message.
@@ -424,7 +424,6 @@ impl Session {
 }
 
 /// Whether a content is JSON, and so has a number.
-fn check_json(content: &[u8]) -> Result<(), String> {
-    let text = std::str::from_utf8(content).map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to()))?;
-    serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop).map_err(|error| format!("not JSON: {error}"))
+pub(crate) fn is_json(content: &[u8]) -> bool {
+    std::str::from_utf8(content).is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
 }

@@ -122,7 +122,7 @@ pub enum MessageError {
         column: usize,
     },
     /// JSON, but neither a request nor a notification nor a response.
-    #[error("not a JSON-RPC message: {what}")]
+    #[error("{what}")]
     NotAMessage {
         /// What is missing or doubled.
         what: &'static str,
@@ -156,12 +156,16 @@ impl<'a> Message<'a> {
     pub fn parse(content: &'a [u8]) -> Result<Self, MessageError> {
         let text =
             std::str::from_utf8(content).map_err(|error| MessageError::NotUtf8 { offset: error.valid_up_to() })?;
-        let raw: Raw<'a> = serde_json::from_str(text).map_err(|error| MessageError::NotJson {
-            what: error.to_string(),
-            line: error.line(),
-            column: error.column(),
-        })?;
         let not = |what| Err(MessageError::NotAMessage { what });
+        if matches!(expect_object(text), Err(error) if error.is_data()) {
+            return not("not an object");
+        }
+        let raw: Raw<'a> = serde_json::from_str(text).map_err(|error| {
+            // The parser's own words end with the place, which is told once.
+            let words = error.to_string();
+            let what = words.rsplit_once(" at line ").map_or(words.as_str(), |(what, _)| what).to_owned();
+            MessageError::NotJson { what, line: error.line(), column: error.column() }
+        })?;
         let id = match raw.id {
             None => None,
             Some(raw) if raw.get() == "null" => Some(None),
@@ -190,6 +194,20 @@ impl<'a> Message<'a> {
             (None, None, ..) => not("neither method nor id"),
         }
     }
+}
+
+/// Whether JSON text is an object: a derived struct would also be read from an array, member by member,
+/// which no peer means.
+///
+/// # Errors
+/// The parser's error for anything else.
+pub fn expect_object(text: &str) -> Result<(), serde_json::Error> {
+    if text.trim_start().starts_with('{') {
+        return Ok(());
+    }
+    // What is no JSON at all gets the parser's own error.
+    serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+    Err(serde::de::Error::custom("not an object"))
 }
 
 /// One message to send. Serialize it with [`Outgoing::to_frame`].

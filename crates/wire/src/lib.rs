@@ -7,7 +7,7 @@ mod envelope;
 mod frame;
 pub mod trace;
 
-pub use envelope::{ErrorCode, Id, Message, MessageError, Outgoing, ResponseError};
+pub use envelope::{ErrorCode, Id, Message, MessageError, Outgoing, ResponseError, expect_object};
 pub use frame::{Decoded, Decoder, FrameError, FrameErrorKind, Limits, encode, encode_with};
 
 /// Microseconds since an arbitrary start, the same start for every value that is compared.

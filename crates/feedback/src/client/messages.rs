@@ -10,7 +10,7 @@ use crate::answers::{self, Asks};
 use crate::capabilities::{Provider, ServerCapabilities};
 use crate::fault::{Fault, Faults};
 use crate::render::fragment;
-use crate::session::{Asked, Inbound, Io, Phase};
+use crate::session::{Asked, Inbound, Io, Phase, Session, is_json};
 use crate::{Reason, uri};
 
 /// Sources of pull diagnostics that one server may register.
@@ -19,24 +19,42 @@ const PROVIDERS_MAX: usize = 100;
 impl Client {
     /// Takes bytes of the server's output.
     pub(crate) fn received(&mut self, bytes: &[u8], io: &mut Io<'_>) {
-        let Some(session) = &mut self.session else { return };
-        for inbound in session.receive(bytes, io) {
+        if let Some(session) = &mut self.session {
+            session.receive(bytes);
+        }
+        while let Some(inbound) = self.session.as_mut().and_then(Session::next_inbound) {
             match inbound {
                 Inbound::Broken(what) => self.note(what),
-                Inbound::Content { seq, content } => self.message(seq, &content, io),
+                Inbound::Content(content) => self.content(&content, io),
             }
         }
     }
 
-    fn message(&mut self, seq: u64, content: &[u8], io: &mut Io<'_>) {
-        match Message::parse(content) {
-            Err(error) => self.note(fragment(&format!("sent something that is no message: {error}"))),
-            Ok(Message::Notification { method, params }) => self.notified(&method, params, seq, io),
-            Ok(Message::Request { id, method, params }) => {
+    fn content(&mut self, content: &[u8], io: &mut Io<'_>) {
+        let message = Message::parse(content);
+        let Some(session) = &mut self.session else { return };
+        match message {
+            Ok(message) => {
+                let seq = session.number(content, io);
+                self.message(message, seq, io);
+            }
+            Err(error) => {
+                if is_json(content) {
+                    session.number(content, io);
+                }
+                self.note(fragment(&format!("sent something that is no message: {error}")));
+            }
+        }
+    }
+
+    fn message(&mut self, message: Message<'_>, seq: u64, io: &mut Io<'_>) {
+        match message {
+            Message::Notification { method, params } => self.notified(&method, params, seq, io),
+            Message::Request { id, method, params } => {
                 let params = params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or(Value::Null);
                 self.requested(&id, &method, &params, io);
             }
-            Ok(Message::Response { id, result }) => self.answered(id.as_ref(), result, seq, io),
+            Message::Response { id, result } => self.answered(id.as_ref(), result, seq, io),
         }
     }
 

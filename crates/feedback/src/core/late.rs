@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use wire::Time;
 
 use super::Loop;
-use crate::Conclusion;
 use crate::call::{self, Part};
 use crate::document::{Stage, Verdict};
+use crate::{Answer, CallId, Conclusion, Effect, OpId, Report, TextHash};
 
 /// Late reports that are kept until somebody asks.
 const LATE_MAX: usize = 1_000;
@@ -23,7 +23,56 @@ pub(super) struct Interest {
     pub(super) until: Option<Time>,
 }
 
+/// An answer that is ready but for whether its texts are still those on disk.
+pub(super) struct Telling {
+    call: CallId,
+    /// With the read that is under way, if it is.
+    reports: Vec<(Option<OpId>, Report)>,
+}
+
 impl Loop {
+    /// Tells what has come late, once the files were seen to be unchanged: a text that was rewritten
+    /// meanwhile has other findings, even if nobody has asked about it yet.
+    pub(super) fn tell_late(&mut self, call: CallId, effects: &mut Vec<Effect>) {
+        let bytes_max = self.policy.file_bytes_max;
+        let reports = std::mem::take(&mut self.late).into_values().map(|report| {
+            let op = self.ids.op();
+            effects.push(Effect::ReadFile { op, path: report.file.clone(), bytes_max });
+            (Some(op), report)
+        });
+        let reports = reports.collect();
+        self.telling.push(Telling { call, reports });
+        self.answer_told(effects);
+    }
+
+    /// A file with a late result was read; `None` if it could not be.
+    pub(super) fn late_file_read(&mut self, op: OpId, text: Option<String>, effects: &mut Vec<Effect>) {
+        let hash = text.map(|text| TextHash::of(&text));
+        for telling in &mut self.telling {
+            telling.reports.retain(|(reading, report)| *reading != Some(op) || report.text_hash == hash);
+            for (reading, _) in telling.reports.iter_mut().filter(|(reading, _)| *reading == Some(op)) {
+                *reading = None;
+            }
+        }
+        self.answer_told(effects);
+    }
+
+    /// Answers without a further look, at the end.
+    pub(super) fn end_telling(&mut self, effects: &mut Vec<Effect>) {
+        for telling in &mut self.telling {
+            telling.reports.retain(|(reading, _)| reading.is_none());
+        }
+        self.answer_told(effects);
+    }
+
+    fn answer_told(&mut self, effects: &mut Vec<Effect>) {
+        let ready = |telling: &Telling| telling.reports.iter().all(|(reading, _)| reading.is_none());
+        for telling in self.telling.extract_if(.., |telling| ready(telling)) {
+            let late = telling.reports.into_iter().map(|(_, report)| report).collect();
+            effects.push(Effect::Answer { call: telling.call, answer: Answer::Late(late) });
+        }
+    }
+
     /// Looks whether something that was said or that has settled makes a result that nobody was told.
     pub(super) fn settle_late(&mut self, now: Time) {
         let changed: Vec<PathBuf> = self.changed_paths(now);

@@ -36,7 +36,10 @@ impl Loop {
             let client = self.clients.get(&part.client)?;
             let stage = stage(part, client);
             let verdict = client.verdict(&part.document, stage, &self.policy, self.faults, now);
-            Some(Outcome { client, part, verdict })
+            let concluded = matches!(verdict, Verdict::Concluded(_));
+            let partial = || client.partial(&part.document, &self.policy, self.faults, now);
+            let partial = if concluded { Vec::new() } else { partial() };
+            Some(Outcome { client, part, verdict, partial })
         };
         parts.iter().filter_map(outcome).collect()
     }

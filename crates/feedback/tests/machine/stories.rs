@@ -437,3 +437,98 @@ fn a_type_checker_and_a_linter_are_merged_and_the_linter_is_not_waited_for() {
     bench.pass_to(150);
     assert_eq!(bench.text(call), "a.fake: no errors");
 }
+
+#[test]
+fn an_empty_push_beside_a_failed_pull_is_not_clean() {
+    let failures = [
+        json!({ "error": { "code": -32603, "message": "boom" } }),
+        json!({ "result": null }),
+        json!({ "result": [] }),
+        json!({ "error": { "code": -32802, "message": "", "data": { "retriggerRequest": false } } }),
+    ];
+    for mut failure in failures {
+        let mut bench = Bench::one();
+        let call = bench.edit("a.fake", "bad\n");
+        bench.initialize(pull_server());
+        failure["id"] = bench.pull();
+        bench.publish(Some(1), &[]);
+        bench.say(failure.clone());
+        bench.pass_to(3_000);
+        assert_eq!(bench.report(call).unwrap().conclusion, Conclusion::Pending, "{failure}");
+    }
+}
+
+#[test]
+fn an_error_on_one_channel_is_told_though_another_has_not_concluded() {
+    let mut bench = Bench::one();
+    let call = bench.edit("a.fake", "bad\n");
+    bench.initialize(pull_server());
+    bench.publish(Some(1), &["boom"]);
+    bench.pass_to(2_999);
+    assert!(bench.report(call).is_none());
+    bench.pass_to(3_000);
+    assert_eq!(bench.text(call), "a.fake: 1 error, not every server has concluded\n  1:1 error: boom");
+    assert!(!bench.report(call).unwrap().complete);
+}
+
+#[test]
+fn an_error_of_one_provider_is_told_though_another_fails() {
+    let mut bench = Bench::one();
+    let call = bench.edit("a.fake", "bad\n");
+    let registrations: Vec<_> = ["syntax", "lint"]
+        .iter()
+        .map(|name| json!({ "id": name, "method": "textDocument/diagnostic", "registerOptions": { "identifier": name } }))
+        .collect();
+    bench.initialize(push_server());
+    bench.say(json!({ "id": 1, "method": "client/registerCapability", "params": { "registrations": registrations } }));
+    for message in bench.take() {
+        let identifier = message["params"]["identifier"].as_str();
+        let answer = match identifier {
+            Some("syntax") => {
+                json!({ "id": message["id"], "result": { "kind": "full", "items": diagnostics(&["boom"]) } })
+            }
+            Some("lint") => json!({ "id": message["id"], "error": { "code": -32603, "message": "no" } }),
+            _ => continue,
+        };
+        bench.say(answer);
+    }
+    bench.pass_to(3_000);
+    assert_eq!(bench.text(call), "a.fake: 1 error, not every server has concluded\n  1:1 error: boom");
+}
+
+#[test]
+fn arrays_are_no_messages() {
+    let mut bench = Bench::one();
+    let call = bench.edit("a.fake", "bad\n");
+    bench.initialize(push_server());
+    bench.say(json!([null, "textDocument/publishDiagnostics", { "uri": "file:///w/a.fake", "version": 1, "diagnostics": [] }]));
+    bench.say(json!({ "method": "textDocument/publishDiagnostics", "params": ["file:///w/a.fake", 1, []] }));
+    bench.pass_to(3_000);
+    insta::assert_snapshot!(bench.text(call), @r"
+    a.fake: not checked yet: the server has said nothing about this text within the budget
+    note: fake: sent something that is no message: not an object
+    ");
+}
+
+#[test]
+fn a_push_without_version_from_a_server_that_names_versions_concludes_nothing() {
+    let mut bench = Bench::one();
+    bench.edit("a.fake", "ok\n");
+    bench.initialize(push_server());
+    bench.publish(Some(1), &[]);
+    let call = bench.edit("a.fake", "bad\n");
+    bench.publish(None, &[]);
+    bench.pass_to(3_000);
+    assert_eq!(bench.report(call).unwrap().conclusion, Conclusion::Pending);
+}
+
+#[test]
+fn a_late_result_is_not_told_when_the_file_has_changed_since() {
+    let mut bench = Bench::one();
+    bench.edit("a.fake", "bad\n");
+    bench.initialize(push_server());
+    bench.pass_to(3_000);
+    bench.files.insert("/w/a.fake".into(), b"ok again\n".to_vec());
+    bench.publish(Some(1), &["boom"]);
+    assert_eq!(bench.late(), Vec::<String>::new());
+}
