@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -21,7 +22,10 @@ fn server(options: &[&str], server: &[&str]) -> Output {
     let found = Command::new("python3").arg("--version").output();
     assert!(found.is_ok_and(|output| output.status.success()), "this test needs python3: install Python 3.8 or newer");
     let mut command = Command::new(PROGRAM);
-    command.args(["server", "--language", "fake", "--format", "json", "--edits", "40", "--wait", "3s"]);
+    command.args(["server", "--language", "fake", "--format", "json", "--edits", "40"]);
+    if !options.contains(&"--wait") {
+        command.args(["--wait", "3s"]);
+    }
     // Without site packages it starts in a third of the time, and it is started very often.
     command.args(options).args(["--", "python3", "-I", "-S"]).arg(faulty()).args(server).output().unwrap()
 }
@@ -111,6 +115,7 @@ fn messages() {
 fn convergence_and_clearing() {
     all_are_caught(&[
         ("convergence", "push", "blind", "broken-is-error", "failed"),
+        ("convergence", "push", "loads-first", "broken-is-error", "passed"),
         ("convergence", "push", "sticky", "fixed-is-clean", "failed"),
         ("convergence", "push", "stale-last-word", "last-word-broken", "failed"),
         ("convergence", "push", "stale-last-word", "last-word-fixed", "failed"),
@@ -161,6 +166,15 @@ fn incremental_equals_fresh() {
         (LAW, "pull", "bytes-in-changes", "wide-characters", "failed"),
         (LAW, "push", "blind", "random-edits", "not_applicable"),
     ]);
+}
+
+#[test]
+fn a_wait_for_a_server_that_is_quiet_can_be_interrupted() {
+    let begun = Instant::now();
+    // The server itself interrupts, once it has been quiet for long enough to be taken at its word.
+    let output = server(&["--law", "convergence", "--wait", "60s"], &["push", "interrupts"]);
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -162,12 +162,19 @@ impl Probe<'_> {
 
     /// Settles until the last word is as wanted, or the limit.
     pub(crate) async fn settle_until(&mut self, limit: Duration, wanted: impl Fn(&Diagnosis) -> bool) -> Diagnosis {
+        // How long a server that can be asked is left alone before it is asked again.
+        const AGAIN_AFTER: Duration = Duration::from_millis(250);
         let deadline = Instant::now() + limit;
         loop {
             let diagnosis = self.settle().await;
-            if wanted(&diagnosis) || Instant::now() >= deadline || self.is_gone() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if wanted(&diagnosis) || left.is_zero() || self.is_gone() {
                 return diagnosis;
             }
+            // A server that is quiet already settles at once: without this wait its output and signals
+            // would never be read.
+            let since = self.active_at;
+            self.wait_until(left.min(AGAIN_AFTER), |probe| probe.active_at != since).await;
         }
     }
 
