@@ -32,7 +32,7 @@ Each file ends in one of five conclusions:
   clean        every required server has concluded on that text, and found no error
   pending      no conclusion within the budget; silence is never taken for `clean`
   unavailable  the server could not be started, or died
-  uncovered    no known server covers the file
+  uncovered    no known server covers the file, or its text cannot be read (not UTF-8, too large)
 
 Exit codes: 0 every file is clean; 1 some file has errors; 3 none has, but some file is pending,
 unavailable or uncovered; 2 the call was wrong; 130 interrupted.

@@ -19,7 +19,8 @@ Examples:
   lsp-assay mutants --seed 7 --format json --out reports
 
 Exit codes: 0 every mutant is caught and every check catches one; 1 a mutant survived, a check caught
-none, or the reference loop itself failed a check; 2 the call was wrong.")]
+none, or the reference loop itself failed a check; 2 the call was wrong; 3 the harness failed;
+130 interrupted.")]
 pub(crate) struct Args {
     /// The seed of everything random
     #[arg(long, value_name = "N", default_value_t = 1)]

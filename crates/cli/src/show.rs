@@ -49,10 +49,8 @@ pub(crate) fn show(
 
 /// Writes text with colours to standard output; they are stripped where they don't belong.
 fn styled(text: &str) -> Result<()> {
-    match anstream::AutoStream::auto(io::stdout().lock()).write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).into_diagnostic(),
-        _ => Ok(()),
-    }
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    output::written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 fn width() -> u16 {

@@ -96,6 +96,26 @@ fn calls_overlap_and_a_cancelled_one_is_answered_at_once() {
 }
 
 #[test]
+fn the_end_of_the_input_ends_open_calls_with_an_answer() {
+    let mut adapter = Adapter::new();
+    adapter.start("silent");
+    adapter.edit("ok\n");
+    adapter.tell(r#"{"id":2,"op":"edit","path":"a.fake"}"#);
+    adapter.tell(r#"{"id":3,"op":"edit","path":"a.fake"}"#);
+    adapter.stdin = None;
+    let mut answers = [adapter.hear(), adapter.hear()];
+    answers.sort_by_key(|answer| answer["id"].as_u64());
+    for (answer, id) in answers.iter().zip([2, 3]) {
+        assert_eq!((&answer["id"], &answer["conclusion"]), (&json!(id), &json!("pending")), "{answer}");
+    }
+    assert_eq!(answers[1]["reason"], json!("cancelled"), "{answers:?}");
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut adapter.stdout, &mut rest).unwrap();
+    assert_eq!(rest, "", "nothing else is told");
+    assert!(adapter.child.wait().unwrap().success());
+}
+
+#[test]
 fn what_a_judge_gets_wrong_is_answered_with_its_id_and_a_reason() {
     let mut adapter = Adapter::new();
     let cases = [

@@ -32,6 +32,27 @@ fn every_command_teaches_by_example() {
         let (code, help) = run(&[&command, "--help"]);
         assert_eq!(code, 0, "{command}");
         assert!(help.contains("Example"), "{command}: {help}");
+        let shows_results = ["loop", "mutants", "check", "server", "profile", "adapter"].contains(&command.as_str());
+        let tells_codes = ["Exit codes:", "3 ", "130 interrupted"].iter().all(|told| help.contains(told));
+        assert!(tells_codes || !shows_results, "{command}: {help}");
+    }
+}
+
+#[test]
+fn results_that_cannot_be_written_are_the_harness_failing_and_a_closed_pipe_is_not() {
+    for args in [&["loop", "honesty"][..], &["loop", "--list"], &["loop", "--format", "json"], &["schema", "script"]] {
+        let mut command = std::process::Command::new(PROGRAM);
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.args(args).stdout(full).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {err}");
+        assert!(err.contains("could not be written"), "{args:?}: {err}");
+
+        let mut command = std::process::Command::new(PROGRAM);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.args(args).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
     }
 }
 

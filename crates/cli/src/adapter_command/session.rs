@@ -11,6 +11,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::task::JoinSet;
 
 use super::lines::{LINE_BYTES_MAX, Line, Lines};
+use crate::output;
 use crate::session::stop;
 
 /// Calls that may be under way at once.
@@ -36,7 +37,8 @@ struct Session {
     stopping: Option<u64>,
 }
 
-/// Serves until `stop` was answered or standard input ended; `false` if it was interrupted before.
+/// Serves until `stop` was answered, or standard input ended and every open call was answered; `false` if
+/// it was interrupted before.
 /// Nothing runs afterwards.
 pub(super) async fn serve(interrupted: impl Future<Output = Result<()>>) -> Result<bool> {
     let mut session = Session::default();
@@ -61,7 +63,7 @@ impl Session {
         loop {
             let answer = tokio::select! {
                 line = lines.next(), if self.stopping.is_none() => match line.into_diagnostic()? {
-                    None => return Ok(()),
+                    None => return self.end(out).await,
                     Some(line) => self.take(&line),
                 },
                 Some(Ok((id, answer))) = self.answers.join_next(), if !self.answers.is_empty() => {
@@ -141,14 +143,29 @@ impl Session {
 
     /// The loop has ended: every other call was answered by it, and is told before the stop.
     async fn finish<W: AsyncWrite + Unpin>(&mut self, id: u64, stopped: &feedback::Answer, out: &mut W) -> Result<()> {
+        self.answer_all(out).await?;
+        let stopped = self.answer(id, stopped);
+        write(out, &stopped).await
+    }
+
+    /// Nothing more is asked: as a stop, but there is no line that it could answer.
+    async fn end<W: AsyncWrite + Unpin>(&mut self, out: &mut W) -> Result<()> {
+        let Some(running) = &self.running else { return Ok(()) };
+        let stopped = running.feedback.submit(feedback::Request::Stop);
+        self.answer_all(out).await?;
+        stopped.answer().await;
+        Ok(())
+    }
+
+    /// Tells the answers of all calls under way, which are about to end.
+    async fn answer_all<W: AsyncWrite + Unpin>(&mut self, out: &mut W) -> Result<()> {
         while let Some(joined) = self.answers.join_next().await {
             if let Ok((id, answer)) = joined {
                 let answer = self.answer(id, &answer);
                 write(out, &answer).await?;
             }
         }
-        let stopped = self.answer(id, stopped);
-        write(out, &stopped).await
+        Ok(())
     }
 }
 
@@ -182,6 +199,9 @@ fn id_of(line: &[u8]) -> u64 {
 async fn write<W: AsyncWrite + Unpin>(out: &mut W, answer: &Answer) -> Result<()> {
     let mut line = serde_json::to_vec(answer).into_diagnostic()?;
     line.push(b'\n');
-    out.write_all(&line).await.into_diagnostic()?;
-    out.flush().await.into_diagnostic()
+    let written = match out.write_all(&line).await {
+        Ok(()) => out.flush().await,
+        failed => failed,
+    };
+    output::written(written)
 }
