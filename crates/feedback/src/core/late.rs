@@ -7,6 +7,7 @@ use wire::Time;
 use super::Loop;
 use crate::call::{self, Part};
 use crate::document::{Stage, Verdict};
+use crate::fault::Fault;
 use crate::{Answer, CallId, Conclusion, Effect, OpId, Report, TextHash};
 
 /// Late reports that are kept until somebody asks.
@@ -35,7 +36,11 @@ impl Loop {
     /// meanwhile has other findings, even if nobody has asked about it yet.
     pub(super) fn tell_late(&mut self, call: CallId, effects: &mut Vec<Effect>) {
         let bytes_max = self.policy.file_bytes_max;
+        let unchecked = self.faults.has(Fault::LateThoughStale);
         let reports = std::mem::take(&mut self.late).into_values().map(|report| {
+            if unchecked {
+                return (None, report);
+            }
             let op = self.ids.op();
             effects.push(Effect::ReadFile { op, path: report.file.clone(), bytes_max });
             (Some(op), report)
