@@ -205,19 +205,29 @@ impl Checker<'_> {
         }
     }
 
-    /// Findings of the last full report with this result id before a message.
+    /// Findings of the document's last full report with this result id before a message. Result ids belong
+    /// to a document: another one may have the same.
     fn full_report(&self, result_id: &Value, before: u64) -> Result<u64, String> {
-        let earlier = self
-            .recorded
-            .iter()
-            .rev()
-            .filter(|recorded| recorded.message.dir == Direction::ToClient && recorded.message.seq < before);
-        let of_id = earlier.filter_map(|recorded| {
-            let message: Value = serde_json::from_slice(recorded.content).ok()?;
+        let messages = |dir| {
+            let of = self.recorded.iter().rev().filter(move |recorded| recorded.message.dir == dir);
+            of.filter_map(|recorded| {
+                Some((recorded.message.seq, serde_json::from_slice::<Value>(recorded.content).ok()?))
+            })
+        };
+        let asked_of_us = |id: &Value| {
+            let mut requests = messages(Direction::ToServer).filter(|(_, message)| message["id"] == *id);
+            requests.any(|(_, message)| {
+                message["method"] == "textDocument/diagnostic"
+                    && self.is_ours(&message["params"]["textDocument"]["uri"])
+            })
+        };
+        let mut earlier = messages(Direction::ToClient).filter(|(seq, _)| *seq < before);
+        let found = earlier.find_map(|(_, message)| {
             let result = message.get("result").filter(|result| result["resultId"] == *result_id)?;
-            Some(result["items"].as_array()?.len() as u64)
+            let items = result["items"].as_array()?.len() as u64;
+            asked_of_us(&message["id"]).then_some(items)
         });
-        of_id.into_iter().next().ok_or_else(|| format!("no full report has the result id {result_id}"))
+        found.ok_or_else(|| format!("no full report of the document has the result id {result_id}"))
     }
 
     fn find(&self, wanted: MessageRef) -> Result<Value, String> {

@@ -162,8 +162,8 @@ impl Client {
         if let Some(broken) = session.output_ended() {
             how = format!("{how} inside a message ({broken})");
         }
-        if let Some(last) = stderr_tail.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
-            how = format!("{how}: {last}");
+        if let Some(line) = telling_line(stderr_tail) {
+            how = format!("{how}: {line}");
         }
         let how = format!("the server {}", fragment(&how));
         self.note(how.clone());
@@ -420,4 +420,16 @@ impl Client {
     pub(crate) fn ended(&self) -> bool {
         self.session.is_none()
     }
+}
+
+/// The line of a process's last words that tells most: the last one that speaks of an error, else the
+/// last one with words in it (many programs end with a frame, a hint or a list).
+fn telling_line(stderr_tail: &str) -> Option<&str> {
+    const WORDS: [&str; 5] = ["error", "panic", "fatal", "exception", "cannot"];
+    let lines = || stderr_tail.lines().rev().map(str::trim).filter(|line| line.chars().any(char::is_alphabetic));
+    let speaks = |line: &&str| {
+        let line = line.to_lowercase();
+        WORDS.iter().any(|word| line.contains(word))
+    };
+    lines().find(speaks).or_else(|| lines().next())
 }

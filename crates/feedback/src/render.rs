@@ -25,7 +25,9 @@ impl Report {
         if self.conclusion != Conclusion::Errors || !self.complete {
             self.before(&mut text, policy);
         }
-        for note in &self.notes {
+        // What the headline says already is not said again.
+        let headline = self.headline();
+        for note in self.notes.iter().filter(|note| !headline.contains(&note.text)) {
             let _ = write!(text, "\nnote: {}: {}", note.server, note.text);
         }
         text

@@ -260,17 +260,16 @@ fn a_server_that_always_crashes_is_started_a_bounded_number_of_times() {
     let mut bench = Bench::one();
     let call = bench.edit("a.fake", "one\n");
     for _ in 0..5 {
-        bench.exit(3, "cannot find runtime\n");
+        bench.exit(3, "starting\nerror: no runtime\n  help: install one\n╰────\n");
     }
     assert_eq!(bench.spawned.len(), 5);
     insta::assert_snapshot!(bench.text(call), @r"
-    a.fake: not checked, the language server is unavailable: the server exited with code 3: cannot find runtime
-    note: fake: the server exited with code 3: cannot find runtime
+    a.fake: not checked, the language server is unavailable: the server exited with code 3: error: no runtime
     ");
     let again = bench.edit("a.fake", "two\n");
     assert_eq!(
         bench.text(again),
-        "a.fake: not checked, the language server is unavailable: the server exited with code 3: cannot find runtime"
+        "a.fake: not checked, the language server is unavailable: the server exited with code 3: error: no runtime"
     );
 }
 
@@ -531,4 +530,31 @@ fn a_late_result_is_not_told_when_the_file_has_changed_since() {
     bench.files.insert("/w/a.fake".into(), b"ok again\n".to_vec());
     bench.publish(Some(1), &["boom"]);
     assert_eq!(bench.late(), Vec::<String>::new());
+}
+
+#[test]
+fn two_documents_may_have_the_same_result_id() {
+    let mut bench = Bench::one();
+    let calls = [bench.edit("a.fake", "bad\n"), bench.edit("b.fake", "ok\n")];
+    bench.initialize(pull_server());
+    for round in 0..5 {
+        for message in bench.take() {
+            let uri = message["params"]["textDocument"]["uri"].as_str().unwrap_or_default();
+            let items = if uri.ends_with("a.fake") { diagnostics(&["boom"]) } else { json!([]) };
+            let result = match message["method"].as_str() {
+                Some("textDocument/diagnostic") if round == 0 => {
+                    json!({ "kind": "full", "resultId": "3", "items": items })
+                }
+                Some("textDocument/diagnostic") => json!({ "kind": "unchanged", "resultId": "3" }),
+                _ => continue,
+            };
+            if round == 0 {
+                bench.say(json!({ "id": 9, "method": "workspace/diagnostic/refresh" }));
+            }
+            // Certificates are checked with every answer.
+            bench.say(json!({ "id": message["id"], "result": result }));
+        }
+    }
+    assert_eq!(bench.report(calls[0]).unwrap().conclusion, Conclusion::Errors);
+    assert_eq!(bench.report(calls[1]).unwrap().conclusion, Conclusion::Clean);
 }
