@@ -214,6 +214,9 @@ fn beside(profile: &Profile) -> String {
     for wrong in &profile.wrong {
         text += &format!("wrong: {wrong}\n");
     }
+    if let Some(first) = &profile.unconcluded {
+        text += &format!("the first that came too late or did not conclude: {first}\n");
+    }
     if profile.edit.runs() == 0 && profile.first.runs() > 0 && profile.first.count() == 0 {
         text += "no edits were measured, since no fresh process gave a right result\n";
     }

@@ -59,6 +59,24 @@ fn a_silent_server_shows_as_too_late_and_a_dead_one_as_inconclusive() {
 }
 
 #[test]
+fn why_a_server_did_not_conclude_is_told() {
+    let profile = |format: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["profile", "--language", "fake", "--starts", "1", "--format", format]);
+        command.args(["--", "sh", "-c", "echo 'no module named foo' >&2; exit 7"]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let why = "unavailable: the server exited with code 7: no module named foo";
+    let results: Value = serde_json::from_str(&profile("json")).unwrap();
+    assert_eq!(results["facts"]["profile"]["unconcluded"], json!(why));
+    assert!(results["checks"][1]["observed"].as_str().unwrap().ends_with(&format!("; the first: {why}")), "{results}");
+    let told = profile("human");
+    assert!(told.contains(&format!("the first that came too late or did not conclude: {why}\n")), "{told}");
+}
+
+#[test]
 fn the_users_file_is_edited_and_put_back() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str, text: &str| {

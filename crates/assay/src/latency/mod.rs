@@ -73,6 +73,8 @@ pub struct Profile {
     pub memory_peak_bytes: Option<u64>,
     /// The first results that were wrong, in words.
     pub wrong: Vec<String>,
+    /// The first result that came too late or did not conclude, in words: which conclusion, and why.
+    pub unconcluded: Option<String>,
 }
 
 impl Profile {
@@ -109,8 +111,11 @@ impl Profile {
                 "bounds/profiled-results-come",
                 Law::Bounds,
                 "every text has a conclusion within the budget",
-                (late + inconclusive > 0)
-                    .then(|| format!("of {all} results {late} came too late and {inconclusive} did not conclude")),
+                (late + inconclusive > 0).then(|| {
+                    let first =
+                        self.unconcluded.as_ref().map_or_else(String::new, |first| format!("; the first: {first}"));
+                    format!("of {all} results {late} came too late and {inconclusive} did not conclude{first}")
+                }),
             ),
         ];
         let facts = json!({ "facts": FACTS_VERSION, "unit": "us", "profile": self });

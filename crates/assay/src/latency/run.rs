@@ -50,6 +50,7 @@ pub async fn profile(
         restarts: 0,
         memory_peak_bytes: None,
         wrong: Vec::new(),
+        unconcluded: None,
     };
     for start in 0..options.starts {
         cold(options, &place()?, start, &mut profile).await?;
@@ -80,6 +81,7 @@ async fn cold(options: &Options, place: &Place, start: u32, profile: &mut Profil
     }
     let took = timings.synced.map_or(report.waited, |synced| timings.answered.since(synced));
     judge(&mut profile.first, &report, true, took, &mut profile.wrong);
+    profile.unconcluded = profile.unconcluded.take().or_else(|| unconcluded(&report));
     finish(feedback, profile).await;
     profile.server = profile.server.take().or_else(|| told.try_recv().ok());
     Ok(())
@@ -112,6 +114,7 @@ async fn warm(
         let phase = if broken { &mut profile.broken } else { &mut profile.fixed };
         judge(phase, &report, broken, took, &mut profile.wrong);
         judge(&mut profile.edit, &report, broken, took, &mut Vec::new());
+        profile.unconcluded = profile.unconcluded.take().or_else(|| unconcluded(&report));
         progress(Step::Edit(edit + 1, options.edits));
     }
     finish(feedback, profile).await;
@@ -159,6 +162,23 @@ fn judge(phase: &mut Phase, report: &Report, broken: bool, took: Duration, wrong
         }
         _ => phase.inconclusive += 1,
     }
+}
+
+/// Why a result has no conclusion about the text: the reason, and what is known of the server beside it.
+fn unconcluded(report: &Report) -> Option<String> {
+    if matches!(report.conclusion, Conclusion::Errors | Conclusion::Clean) {
+        return None;
+    }
+    let mut words = report.conclusion.to_string();
+    let reason = report.reason.as_ref().map(Reason::words);
+    let reason = reason.into_iter().chain(report.notes.iter().map(|note| note.text.clone()));
+    for why in reason {
+        // A note often says what the reason says.
+        if !words.contains(&why) {
+            words += &format!("; {why}");
+        }
+    }
+    Some(words.replacen("; ", ": ", 1))
 }
 
 fn in_words(report: &Report, broken: bool) -> String {
