@@ -24,7 +24,9 @@ const FORMAT_VERSION: u32 = 1;
 /// Ask the language server about files and wait for the diagnostics of what is on disk now.
 ///
 /// The server is found on PATH by the file's extension, never inside the workspace. The workspace is
-/// the Git checkout around the files, or else the current folder.
+/// the Git checkout around the files, else the current folder if it holds them all, else the nearest
+/// folder that does. A server that names no versions and answers no pulls proves nothing: of its results
+/// the last within the budget is taken, and called inferred.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Each file ends in one of five conclusions:
@@ -35,7 +37,8 @@ Each file ends in one of five conclusions:
   uncovered    no known server covers the file, or its text cannot be read (not UTF-8, too large)
 
 Exit codes: 0 every file is clean; 1 some file has errors; 3 none has, but some file is pending,
-unavailable or uncovered; 2 the call was wrong; 130 interrupted.
+unavailable or uncovered, or (with --why) a conclusion is not what its messages justify; 2 the call was
+wrong; 130 interrupted.
 
 Examples:
   lsp-assay check src/main.py
@@ -120,7 +123,9 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
             })?;
         }
     }
-    Ok(exit_code(&reports))
+    // A conclusion that its own messages do not justify is the loop's fault, not the file's.
+    let refuted = args.why && reports.iter().flat_map(|report| messages.justify(report)).any(|why| !why.holds());
+    Ok(if refuted { output::FAILED } else { exit_code(&reports) })
 }
 
 fn policy(args: &Args) -> Policy {

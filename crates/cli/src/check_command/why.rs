@@ -43,6 +43,13 @@ struct Shown {
     content: String,
 }
 
+impl Justified<'_> {
+    /// Whether the certificate holds by its messages.
+    pub(super) fn holds(&self) -> bool {
+        self.refuted.is_none()
+    }
+}
+
 impl Messages {
     pub(super) fn keep(&mut self, record: Record) {
         let key = (record.process, record.dir, record.seq);
