@@ -55,9 +55,8 @@ pub enum LoadError {
 pub fn load(name_or_path: &str) -> Result<Script, LoadError> {
     let path = Path::new(name_or_path);
     if path.is_file() {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-        return Ok(Script::parse(name_or_path, &text)?);
+        let bytes = std::fs::read(path).map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
+        return Ok(Script::parse(name_or_path, &scenario::text_of(name_or_path, bytes)?)?);
     }
     let text = embedded(name_or_path).ok_or_else(|| LoadError::Unknown { wanted: name_or_path.to_owned() })?;
     Ok(Script::parse(name_or_path, text)?)

@@ -98,8 +98,9 @@ pub fn from_path(path: &Path) -> Result<Vec<Scenario>, LoadError> {
             let source = std::io::Error::other(format!("{size} bytes are more than a scenario may have"));
             return Err(LoadError::Unreadable { path: file.clone(), source });
         }
-        let text = std::fs::read_to_string(file).map_err(unreadable(file))?;
-        Ok(parse(&file.to_string_lossy(), &text)?)
+        let name = file.to_string_lossy();
+        let text = scenario::text_of(&name, std::fs::read(file).map_err(unreadable(file))?)?;
+        Ok(parse(&name, &text)?)
     };
     files.iter().map(load).collect()
 }

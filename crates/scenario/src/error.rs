@@ -1,6 +1,7 @@
 //! Errors of what people write, each with its file, line, column and what was expected there. Shown as
 //! a sentence by `Display`, and with the offending lines by `miette`.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,16 +45,33 @@ impl Source {
         let before = &self.text[..start];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         ParseError(Box::new(Place {
-            name: Arc::clone(&self.name),
-            what: what.into(),
-            label: label.into(),
+            name: printable(&self.name).into(),
+            what: printable(&what.into()),
+            label: printable(&label.into()),
             help: None,
-            source_code: NamedSource::new(&self.name, Arc::clone(&self.text)),
+            source_code: NamedSource::new(printable(&self.name), printable(&self.text).into()),
             span: SourceSpan::from(start..end),
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }))
     }
+}
+
+/// The text with `?` for each byte of a control character, so that a terminal is not steered by what it
+/// shows and every place stays where it is.
+fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\n' | '\t' => shown.push(character),
+            // Alone it ends no line of TOML, but one of a terminal.
+            '\r' if characters.peek() == Some(&'\n') => shown.push(character),
+            control if control.is_control() => shown.extend(std::iter::repeat_n('?', control.len_utf8())),
+            other => shown.push(other),
+        }
+    }
+    shown
 }
 
 fn floor_char_boundary(text: &str, at: usize) -> usize {
@@ -129,6 +147,22 @@ impl Diagnostic for ParseError {
     }
 }
 
+/// The text of a file's bytes.
+///
+/// # Errors
+/// The first byte that is not UTF-8, with its place.
+pub fn text_of(name: &str, bytes: Vec<u8>) -> Result<String, ParseError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let byte = bytes.get(at).copied().unwrap_or_default();
+        // What follows may be anything; the place is what counts.
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(at + 1)]);
+        let what = format!("the byte 0x{byte:02x} is not UTF-8");
+        Source::new(name, &text).error_at(at..text.len(), what, "expected text in UTF-8")
+    })
+}
+
 /// Parses TOML into `T`.
 ///
 /// # Errors
@@ -141,18 +175,52 @@ pub fn parse_toml<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Pars
     toml::from_str(text).map_err(|error| {
         let source = Source::new(name, text);
         let what = error.message().lines().collect::<Vec<_>>().join("; ");
+        let span = error.span().unwrap_or(0..0);
         let (what, label) = split_expectation(&what);
-        source.error_at(error.span().unwrap_or(0..0), what, label)
+        source.error_at(span.clone(), found(&what, text.get(span).unwrap_or_default()), label)
     })
 }
 
 /// Serde says "unknown field `x`, expected one of `a`, `b`": the second half belongs at the place.
 fn split_expectation(message: &str) -> (String, String) {
     match message.split_once(", expected ") {
-        Some((what, "u8")) => (what.to_owned(), "expected a whole number from 0 to 255".to_owned()),
-        Some((what, "u32" | "u64")) => (what.to_owned(), "expected a whole number from 0 up".to_owned()),
-        Some((what, expected)) => (what.to_owned(), format!("expected {expected}")),
+        Some((what, expected)) => (what.to_owned(), format!("expected {}", expectation(expected))),
         None if message.starts_with("missing field") => (message.to_owned(), "expected in this table".to_owned()),
         None => (message.to_owned(), "here".to_owned()),
+    }
+}
+
+/// What was expected, in TOML's words rather than Rust's.
+fn expectation(expected: &str) -> Cow<'_, str> {
+    Cow::Borrowed(match expected {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "u128" | "usize" => "a whole number from 0 up",
+        "i32" => "a whole number from -2147483648 to 2147483647",
+        "i8" | "i16" | "i64" | "i128" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" | "bool" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        "struct ActionFile" => "an action: a table such as { publish = \"current\" }",
+        _ if expected.starts_with("struct ") => "a table",
+        _ if expected.starts_with("enum ") => "a string",
+        _ => expected,
+    })
+}
+
+/// What is wrong with what was found, in TOML's words; `written` is what stands there.
+fn found(what: &str, written: &str) -> String {
+    let is_date = |text: &str| text.starts_with(|first: char| first.is_ascii_digit());
+    match what {
+        "invalid type: map" if is_date(written) => "invalid type: a date or a time".to_owned(),
+        "invalid type: map" => "invalid type: a table".to_owned(),
+        "invalid type: sequence" => "invalid type: a list".to_owned(),
+        // Only a number that fits nothing else is read as one of these.
+        huge if huge.ends_with("` as i128") || huge.ends_with("` as u128") => {
+            huge.replace("invalid type", "invalid value").replace("` as i128", "`").replace("` as u128", "`")
+        }
+        _ => what.to_owned(),
     }
 }

@@ -6,7 +6,7 @@ pub mod scenario;
 pub mod script;
 pub mod value;
 
-pub use error::{ParseError, Source, parse_toml};
+pub use error::{ParseError, Source, parse_toml, text_of};
 pub use scenario::*;
 pub use script::{Script, ScriptFile, script_schema};
 pub use value::{Duration, DurationRange};

@@ -64,12 +64,16 @@ impl FromStr for Duration {
             "s" => 1_000_000,
             _ => return Err(wrong()),
         };
+        let too_long = || format!("{text:?} is too long, expected at most an hour");
+        let whole = number.split('.').next().unwrap_or_default();
+        // Digits that are no number are too many.
+        let is_huge = |digits: &str| digits.parse::<u64>().ok().and_then(|n| n.checked_mul(micros_per_unit)).is_none();
+        if !whole.is_empty() && is_huge(whole) {
+            return Err(too_long());
+        }
         let micros = decimal_times(number, micros_per_unit).ok_or_else(wrong)?;
         let value = std::time::Duration::from_micros(micros);
-        if value > DURATION_MAX {
-            return Err(format!("{text:?} is too long, expected at most an hour"));
-        }
-        Ok(Self(value))
+        if value > DURATION_MAX { Err(too_long()) } else { Ok(Self(value)) }
     }
 }
 
@@ -370,6 +374,9 @@ mod tests {
         for text in wrong {
             let error = micros(text).unwrap_err();
             assert!(error.contains("expected"), "{text}: {error}");
+        }
+        for text in ["3601s", "3600.000001s", "99999999999999999999s", "18446744073709551615.5ms"] {
+            assert!(micros(text).unwrap_err().contains("too long"), "{text}");
         }
     }
 

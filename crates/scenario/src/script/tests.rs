@@ -40,6 +40,14 @@ fn mistakes_are_shown_with_their_place() {
         "{ request = { method = 'x', id = 1.5 } }",
         "{ flood = { what = 'log', count = 0 } }",
         "{ error = { message = 'no code' } }",
+        "'publish'",
+        "['publish']",
+        "{ publish = 'current', after = '99999999999999999999s' }",
+        "{ flood = { what = 'log', count = 9223372036854775807 } }",
+        "{ flood = { what = 'log', count = 99999999999999999999 } }",
+        "{ flood = 'log' }",
+        "{ error = { code = 'x', message = '' } }",
+        "{ request = { method = 'x', id = { a = 1 } } }",
     ];
     let mut all = String::new();
     for action in actions {
@@ -58,11 +66,26 @@ fn mistakes_are_shown_with_their_place() {
         "summary = 's'\n[[on]]\nmessage = 'x/y'\ncount = 'twice'\ndo = [{ ignore = true }]\n",
         "summary = 's'\nsummary = 't'\n",
         "summary = 's\n",
+        "summary = 1979-05-27\n",
+        "summary = ['s']\n",
+        "summary = 's'\nkeeps = 1\n",
+        "summary = 's'\ntags = 'no'\n",
+        "summary = 's'\non = 's'\n",
+        "summary = 's\u{1b}[31m'\n",
     ];
     for whole in wholes {
         writeln!(all, "{}", shown(whole)).unwrap();
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn what_is_no_text_is_shown_with_its_place() {
+    assert_eq!(crate::text_of("f", b"a = 1\n".to_vec()).unwrap(), "a = 1\n");
+    let error = crate::text_of("f", b"a = 1\n'\x1b\xc3\xa9\xff\xfe'".to_vec()).unwrap_err();
+    assert_eq!(error.to_string(), "f:2:4: the byte 0xff is not UTF-8");
+    let whole = format!("{error:?}");
+    assert!(!whole.contains('\u{1b}') && !whole.contains("\\u{1b}"), "{whole}");
 }
 
 #[test]
