@@ -386,7 +386,7 @@ mod tests {
         let discovery = discover(&search);
         assert_eq!(covering(&discovery, "a.c"), [("clangd".to_owned(), true, false)]);
         let said = format!("{} is a link into the workspace; it was not taken for a server", link.display());
-        assert_eq!(discovery.notes, [said.clone()]);
+        assert_eq!(discovery.notes, std::slice::from_ref(&said));
         let error = custom("clangd", &["clangd".to_owned()], &[], &search).unwrap_err();
         assert!(error.contains(&said), "{error}");
     }
