@@ -129,8 +129,13 @@ fn list() -> Result<String, LoadError> {
 }
 
 fn print(text: &str) -> ExitCode {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::from(EXIT_FAILED),
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // A reader that has gone away (`| head`) has what it wants.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let _ = writeln!(io::stderr().lock(), "the text could not be written to standard output: {error}");
+            ExitCode::from(EXIT_FAILED)
+        }
+        _ => ExitCode::SUCCESS,
     }
 }

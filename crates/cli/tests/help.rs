@@ -40,7 +40,14 @@ fn every_command_teaches_by_example() {
 
 #[test]
 fn results_that_cannot_be_written_are_the_harness_failing_and_a_closed_pipe_is_not() {
-    for args in [&["loop", "honesty"][..], &["loop", "--list"], &["loop", "--format", "json"], &["schema", "script"]] {
+    let cases: [&[&str]; 5] = [
+        &["loop", "honesty"],
+        &["loop", "--list"],
+        &["loop", "--format", "json"],
+        &["schema", "script"],
+        &["fake", "--list"],
+    ];
+    for args in cases {
         let mut command = std::process::Command::new(PROGRAM);
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let output = command.args(args).stdout(full).output().unwrap();
