@@ -211,6 +211,13 @@ impl Document {
         told.revision == Some(self.revision)
     }
 
+    /// Whether a push counts for the newest text: one without a version does not if the server names versions.
+    fn counts(&self, push: &Told, view: &View<'_>) -> bool {
+        let learned = view.learned;
+        let nameless = push.proof == Proof::Order && learned.names_versions && !learned.versions_lie;
+        self.is_current(push) && (!nameless || view.faults.has(Fault::UnversionedAtOnce))
+    }
+
     /// Reports that are not for the newest text, newest last.
     pub(crate) fn before(&self) -> impl Iterator<Item = &Told> {
         let pulled = self.pulls.values().filter_map(|pull| pull.told.as_ref());
@@ -276,7 +283,7 @@ impl Document {
         let Some(push) = self.push.as_ref().filter(|_| self.push_carries) else {
             return Verdict::Concluded(pulled);
         };
-        if self.is_current(push) {
+        if self.counts(push, view) {
             let known_by = if push.proof == Proof::Order { KnownBy::Inferred } else { known_by };
             let mut current = pulled.current;
             current.push(push);
@@ -297,7 +304,7 @@ impl Document {
     }
 
     fn pushed(&self, stage: Stage, view: &View<'_>) -> Verdict<'_> {
-        let Some(push) = self.push.as_ref().filter(|push| self.is_current(push)) else {
+        let Some(push) = self.push.as_ref().filter(|push| self.counts(push, view)) else {
             return Verdict::Waiting { why: Reason::Silent, until: None };
         };
         let quiet_since = push.at.max(view.loading_ended.unwrap_or_default());

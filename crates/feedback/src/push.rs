@@ -81,8 +81,11 @@ pub(crate) fn take(
     document.push_carries |= told.set.received > 0;
     let newest = document.revision;
     if told.revision != Some(newest) {
-        // An old result never replaces what is known of the newest text.
-        if document.push.as_ref().is_none_or(|known| known.revision != Some(newest)) {
+        // An old result never replaces what is known of the newest text; a nameless one ends the standing
+        // of an earlier nameless one.
+        let standing =
+            |known: &Told| known.revision == Some(newest) && (known.proof, told.proof) != (Proof::Order, Proof::Order);
+        if !document.push.as_ref().is_some_and(standing) {
             document.push = Some(told);
         }
         return wrong;

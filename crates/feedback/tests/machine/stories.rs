@@ -558,3 +558,16 @@ fn two_documents_may_have_the_same_result_id() {
     assert_eq!(bench.report(calls[0]).unwrap().conclusion, Conclusion::Errors);
     assert_eq!(bench.report(calls[1]).unwrap().conclusion, Conclusion::Clean);
 }
+
+#[test]
+fn a_push_without_version_loses_its_standing_when_the_server_names_versions_after_all() {
+    let mut bench = Bench::one();
+    bench.edit("a.fake", "ok\n");
+    let call = bench.edit("a.fake", "bad\n");
+    bench.initialize(push_server());
+    bench.publish(None, &[]);
+    bench.publish(Some(0), &["old"]);
+    bench.publish(None, &["other"]);
+    bench.pass_to(3_000);
+    assert_eq!(bench.report(call).unwrap().conclusion, Conclusion::Pending);
+}
