@@ -36,9 +36,11 @@ fn shown_or_counted(sheet: &mut Sheet<'_, '_>) {
                 .filter(|result| (result.instance, result.pushed) == channel && result.at <= answered)
                 .filter(|result| result.about.is_some_and(|about| newest.contains(&about)))
                 .collect();
-            if let Some(first) = mine.first() {
-                let owed = owed(&mine, answered, run).unwrap_or(std::slice::from_ref(first));
-                let best = owed.iter().map(|result| lost(&result.error_tags(), feedback)).min_by_key(Vec::len);
+            if !mine.is_empty() {
+                let best = owed(&mine, answered, run)
+                    .iter()
+                    .map(|result| lost(&result.error_tags(), feedback))
+                    .min_by_key(Vec::len);
                 looked.at(best.filter(|lost| !lost.is_empty()).map(|lost| {
                     let tags: Vec<String> = lost.iter().take(5).map(Tag::to_string).collect();
                     format!(
@@ -56,14 +58,11 @@ fn shown_or_counted(sheet: &mut Sheet<'_, '_>) {
     sheet.check(Law::Completeness, "completeness/errors-shown-or-counted", expected, looked);
 }
 
-/// Results that the answer may rest on: the last that had surely arrived, and any after it.
-fn owed<'a, 'b>(
-    mine: &'a [&'b ServerResult<'b>],
-    answered: wire::Time,
-    run: &Run<'_>,
-) -> Option<&'a [&'b ServerResult<'b>]> {
-    let arrived = mine.iter().rposition(|result| result.at.after(slack(run.world)) <= answered)?;
-    Some(&mine[arrived..])
+/// Results that the answer may rest on: the last that had surely arrived, and any after it; any at all
+/// where none had surely arrived.
+fn owed<'a, 'b>(mine: &'a [&'b ServerResult<'b>], answered: wire::Time, run: &Run<'_>) -> &'a [&'b ServerResult<'b>] {
+    let arrived = mine.iter().rposition(|result| result.at.after(slack(run.world)) <= answered);
+    &mine[arrived.unwrap_or(0)..]
 }
 
 /// Errors that are neither shown nor counted.
